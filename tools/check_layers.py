@@ -37,13 +37,15 @@ ALLOWED = {
 ALLOWED["api"] = set(ALLOWED)
 # The names of another interface, over the C face.
 ALLOWED["mpis"] = set(ALLOWED)
+# What stands in front of an MPI, for programs that know nothing of all this.
+ALLOWED["preload"] = {"base", "plan", "transport", "machine", "exchange"}
 # The command, the Python package's binding, programs of bench/, and tests of more than one layer.
 LAYERS = set(ALLOWED)
 TOPS = {"apps": "apps", "python": "binding", "bench": "programs", "tests": "tests"}
 ALLOWED.update({top: LAYERS for top in TOPS.values()})
 
 # A library's headers, and the only folders that may include them. (What a GPU's vendor ships: check_vendor.py.)
-LIBRARIES = {"rdma/fabric.h": ("src/transport/ofi/",), "mpi.h": ("src/transport/mpi/", "src/mpis/", "include/hostless/mpis/", "bench/", "tests/"), "hwloc.h": ("src/machine/",), "metis.h": ("src/plan/",),
+LIBRARIES = {"rdma/fabric.h": ("src/transport/ofi/",), "mpi.h": ("src/transport/mpi/", "src/mpis/", "src/preload/", "include/hostless/mpis/", "bench/", "tests/"), "hwloc.h": ("src/machine/",), "metis.h": ("src/plan/",),
              "zlib.h": ("src/files/", "tests/"), "nanobind/": ("python/binding/",), "CLI/": ("apps/", "bench/")}
 
 # Modules of the Python package, and those of it that each may import. Whoever is outside imports `hostless` alone.

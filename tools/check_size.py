@@ -27,7 +27,7 @@ QUALIFIER = re.compile(r"(?:\)|\bconst|\bnoexcept|\boverride|\bfinal|\bmutable|(
                        r"|\btry|\brequires[^{};]*)\s*$")
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
 CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|el|endif)")
-LISTS_OF_MPI = re.compile(r"hostless_neighbor_\w+_init")  # named and called as MPI_Neighbor_..._init
+LISTS_OF_MPI = re.compile(r"hostless_neighbor_\w+_init|MPIX?_I?[Nn]eighbor_\w+")  # MPI's own, and what is called as they are
 OPEN = "{"  # in the place of a function's name: braces that nothing closes
 
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/plugin_file.hpp"
 #include "commands.hpp"
 #include "gpu_transports.hpp"
 #include "hostless/machine/report.hpp"
@@ -178,6 +179,20 @@ nlohmann::ordered_json json_of(std::vector<Paths> const& found) {
   return all;
 }
 
+// What is put in front of an MPI by LD_PRELOAD; empty: it is not there.
+std::string preloaded_for(MpiPlugin const& plugin) {
+  auto const files = find_plugin_files(std::string("libhostless_preload_") + name(plugin.vendor) + ".so");
+  return files.paths.empty() ? "" : files.paths.front().string();
+}
+
+void print_fabric(OfiPlugin const& fabric) {
+  if (fabric.problem.empty()) {
+    print("  ofi        found: {} (queues of the type ofi)\n             {}\n", fabric.library, fabric.path);
+  } else {
+    print("  ofi        missing: {}\n", fabric.problem);
+  }
+}
+
 // Asked in a child of this command: an MPI library is loaded there, not here.
 int doctor(double seconds, bool prove, std::string const& json) {
   MachineReport const machine = report_machine(seconds);
@@ -198,12 +213,10 @@ int doctor(double seconds, bool prove, std::string const& json) {
         print("  mpi        missing: {}: {}\n", name(p.vendor), p.problem);
       }
     }
-    if (fabric.problem.empty()) {
-      print("  ofi        found: {} (queues of the type ofi)\n             {}\n", fabric.library,
-            fabric.path);
-    } else {
-      print("  ofi        missing: {}\n", fabric.problem);
-    }
+    print_fabric(fabric);
+    for (MpiPlugin const& p : plugins)
+      if (std::string const file = preloaded_for(p); !file.empty())
+        print("  preload    {}: {}\n", name(p.vendor), file);
     print("devices\n");
     for (gpu::Found const& found : gpu::libraries()) print_gpus(found);
     print_gpu_transports(transports);
@@ -223,6 +236,9 @@ int doctor(double seconds, bool prove, std::string const& json) {
           {{"vendor", name(p.vendor)}, {"path", p.path}, {"library", p.library}, {"problem", p.problem}});
     }
     j["ofi"] = {{"path", fabric.path}, {"library", fabric.library}, {"problem", fabric.problem}};
+    for (MpiPlugin const& p : plugins)
+      if (std::string const file = preloaded_for(p); !file.empty())
+        j["preload"].push_back({{"vendor", name(p.vendor)}, {"path", file}});
     for (gpu::Found const& found : gpu::libraries()) j["gpu_libraries"].push_back(json_of(found));
     j["gpu_carriers"] = json_of(transports);
     if (prove) j["gpu_paths"] = json_of(paths);

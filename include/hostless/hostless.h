@@ -69,7 +69,7 @@ typedef struct hostless_options {
   const char* reduction;      /* "ordered", "fast" */
   const char* partition;      /* "auto", "contiguous", "metis" */
   const char* format;         /* "auto", "csr", "bsr", "sell"; with gpus that there: "diagonals", not "bsr" */
-  const char* route;          /* "direct", "two_step", "three_step", "auto" */
+  const char* route;          /* "direct", "two_step", "three_step", "split", "leader", "auto" */
   int block_size;             /* 0: found in the matrix */
   int ranks_per_node;         /* 0: found by host name */
   int lanes;                  /* threads a rank, for "persistent" */
@@ -185,8 +185,8 @@ typedef struct hostless_items {
   const int64_t* ghosts; /* in the order in which they are to lie, each once */
   int64_t ghost_count;
   /* Route and ranks a node are equal on all ranks. */
-  const char*
-      route; /* "direct", "two_step", "three_step"; NULL, "auto": three_step where there are several nodes */
+  const char* route;  /* "direct", "two_step", "three_step", "split", "leader"; NULL, "auto": three_step where
+                         there are several nodes */
   int ranks_per_node; /* 0: found by host name */
   double limit_s;     /* a rank that is silent for so long is lost; 0: 60 s in the first wait, 10 s later */
 } hostless_items;

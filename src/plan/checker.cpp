@@ -58,7 +58,7 @@ std::vector<std::vector<Value>> expected_ghosts(std::vector<Pattern> const& patt
 }
 
 /// The simulation holds every item of every buffer: plans may come from files, so their volume is compared
-/// with what the patterns ask for. No route needs more than 15 places and moves for one item and receiver.
+/// with what the patterns ask for. No route needs more than 20 places and moves for one item and receiver.
 std::string volume_flaw(std::vector<ExchangePlan> const& plans,
                         std::vector<std::vector<Value>> const& ghosts) {
   std::int64_t asked = 0;

@@ -18,6 +18,10 @@ char const* name(Route route) {
       return "two_step";
     case Route::three_step:
       return "three_step";
+    case Route::split:
+      return "split";
+    case Route::leader:
+      return "leader";
   }
   return "unknown route";
 }
@@ -69,15 +73,15 @@ Locality locality_between(NodeMap const& nodes, Rank a, Rank b) {
 }
 
 Route route_from(char const* text) {
-  for (Route route : {Route::direct, Route::two_step, Route::three_step})
+  for (Route route : all_routes)
     if (std::strcmp(text, name(route)) == 0) return route;
   if (std::strcmp(text, "auto") == 0)
     throw Error(ErrorCode::usage, "route 'auto' is none by itself (the nodes decide). Call automatic_route.");
-  throw Error(
-      ErrorCode::usage,
-      fmt::format(
-          "unknown route '{}' (no such way to move a halo).{} Use direct, two_step, three_step or auto", text,
-          did_you_mean(text, {"direct", "two_step", "three_step"})));
+  throw Error(ErrorCode::usage,
+              fmt::format("unknown route '{}' (no such way to move a halo).{} Use direct, two_step, "
+                          "three_step, split, leader "
+                          "or auto",
+                          text, did_you_mean(text, {"direct", "two_step", "three_step", "split", "leader"})));
 }
 
 std::int64_t ExchangePlan::items_sent() const {

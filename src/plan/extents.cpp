@@ -300,10 +300,12 @@ std::uint64_t fingerprint_of(ExchangePlan const& plan, std::vector<Extents> cons
 }  // namespace
 
 std::vector<ExchangePlan> stretched(std::vector<ExchangePlan> const& plans,
-                                    std::vector<Pattern> const& patterns,
+                                    std::vector<Pattern> const& patterns, PlanOptions const& options,
                                     std::vector<Extents> const& extents) {
   require_plans(plans, patterns, extents);
-  Known known{wires(plans[0].route, patterns, plans[0].nodes), extents, {}};
+  if (plans[0].fingerprint != fingerprint(plans[0].route, patterns, plans[0].nodes, options))
+    refuse("the plans were made of other patterns or with other options");
+  Known known{wires(plans[0].route, patterns, plans[0].nodes, options), extents, {}};
   known.ends.resize(known.wires.size());
   std::vector<ExchangePlan> made;
   for (ExchangePlan const& plan : plans) made.push_back(Stretching(plan, known).run());

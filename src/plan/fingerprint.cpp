@@ -9,8 +9,11 @@ std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, Nod
   for (std::int64_t number :
        {std::int64_t{ExchangePlan::current_version}, static_cast<std::int64_t>(route),
         static_cast<std::int64_t>(options.reuse_guarantee), static_cast<std::int64_t>(options.space),
-        static_cast<std::int64_t>(options.apart)})
+        static_cast<std::int64_t>(options.apart), options.message_cap,
+        static_cast<std::int64_t>(options.by_socket), static_cast<std::int64_t>(options.dies.dies)})
     hash.add(number);
+  hash.add(options.dies.links);
+  hash.add(options.dies.hops);
   hash.add(nodes.node);
   hash.add(nodes.socket);
   hash.add(nodes.device);

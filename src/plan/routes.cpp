@@ -69,14 +69,28 @@ struct Network {
 };
 
 /// The steps of a route, and for each the position of the step it follows (-1: none).
-std::vector<std::pair<Step, int>> steps_of(Route route) {
+std::vector<std::pair<Step, int>> steps_of(Route route, bool by_socket) {
   switch (route) {
     case Route::direct:
       break;
     case Route::two_step:
       return {{Step::near, -1}, {Step::network, -1}, {Step::redistribute, 1}};
     case Route::three_step:
+      if (by_socket)
+        return {{Step::near, -1},
+                {Step::collect, -1},
+                {Step::gather, 1},
+                {Step::network, 2},
+                {Step::redistribute, 3}};
+      [[fallthrough]];
+    case Route::split:
       return {{Step::near, -1}, {Step::gather, -1}, {Step::network, 1}, {Step::redistribute, 2}};
+    case Route::leader:
+      return {{Step::near, -1},
+              {Step::network, -1},
+              {Step::share, 0},
+              {Step::redistribute, 1},
+              {Step::hand_on, 3}};
   }
   return {{Step::near, -1}};
 }
@@ -84,7 +98,8 @@ std::vector<std::pair<Step, int>> steps_of(Route route) {
 /// Lays out one rank: buffers, places, stages with their moves. Messages get their far ends in `connect`.
 class Layout {
  public:
-  Layout(Network& network, Rank rank) : net_(network), rank_(rank) {
+  Layout(Network& network, Rank rank)
+      : net_(network), rank_(rank), steps_(steps_of(network.route, network.options.by_socket)) {
     plan_.fingerprint = 0;
     plan_.route = net_.route;
     plan_.ranks = net_.nodes.ranks();
@@ -101,17 +116,18 @@ class Layout {
     bool const credits = net_.options.reuse_guarantee != ReuseGuarantee::reduction;
     bool const in_front = net_.options.reuse_guarantee == ReuseGuarantee::credit;
     if (credits) plan_.stages.emplace_back();
-    auto const steps = steps_of(net_.route);
-    for (auto const& [step, follows] : steps) {
+    arrived_.resize(steps_.size());
+    for (std::size_t k = 0; k < steps_.size(); ++k) {
+      auto const [step, follows] = steps_[k];
       Stage stage;
       stage.id = static_cast<StageId>(plan_.stages.size());
       if (follows >= 0)
         stage.after.push_back(follows + (credits ? 1 : 0));
       else if (in_front)
         stage.after.push_back(0);
-      send(step, stage);
+      send(k, stage);
       if (step == Step::near) copy_own_ghosts(stage);
-      receive(step, stage);
+      receive(k, stage);
       plan_.stages.push_back(std::move(stage));
     }
     return std::move(plan_);
@@ -171,20 +187,21 @@ class Layout {
     ghosts_.finish();
   }
 
-  /// Where an item lies when `step` sends it: here from the start, or brought by an earlier step.
-  BufferOffset source_of(Item const& item) const {
+  /// Where an item lies when step k sends it: here from the start, or brought by a step that k follows.
+  BufferOffset source_of(std::size_t k, Item const& item) const {
     if (item.source == rank_) return {0, item.item};
-    return *arrived_.find(item);
+    for (int from = steps_[k].second;; from = steps_[at(from)].second)
+      if (BufferOffset const* const here = arrived_.at(at(from)).find(item)) return *here;
   }
 
-  void send(Step step, Stage& stage) {
+  void send(std::size_t k, Stage& stage) {
     std::int64_t packed = 0;
     auto const staging = static_cast<BufferId>(plan_.buffers.size());
     for (std::size_t w : net_.out[at(rank_)]) {
       Wire const& wire = net_.all[w];
-      if (wire.step != step) continue;
+      if (wire.step != steps_[k].first) continue;
       std::vector<BufferOffset> offsets;
-      for (Item const& item : wire.items) offsets.push_back(source_of(item));
+      for (Item const& item : wire.items) offsets.push_back(source_of(k, item));
       if (together(offsets)) {
         net_.ends[w].from = offsets.front();
       } else {
@@ -231,28 +248,32 @@ class Layout {
     return together(offsets) ? ghosts_.find(wire.items.front()) : nullptr;
   }
 
-  void receive(Step step, Stage& stage) {
+  void receive(std::size_t k, Stage& stage) {
+    Step const step = steps_[k].first;
+    // A gathered item is never a ghost of the gathering step: `near` brings those of the own node.
+    bool const passed_on = step == Step::collect || step == Step::gather;
     std::int64_t landed = 0;
     auto const staging = static_cast<BufferId>(plan_.buffers.size());
     Catalogue arrived;
     for (std::size_t w : net_.in[at(rank_)]) {
       Wire const& wire = net_.all[w];
       if (wire.step != step) continue;
-      // A gathered item is never a ghost of the gathering step: `near` brings those of the own node.
-      BufferOffset const* const home = step == Step::gather ? nullptr : belongs(wire);
+      BufferOffset const* const home = passed_on ? nullptr : belongs(wire);
       net_.ends[w].to = home != nullptr ? *home : BufferOffset{staging, landed};
       if (home == nullptr) {
-        if (step != Step::gather) unpack(wire, net_.ends[w].to, stage.unpack);
+        if (!passed_on) unpack(wire, net_.ends[w].to, stage.unpack);
         landed += static_cast<std::int64_t>(wire.items.size());
       }
-      for (std::size_t k = 0; k < wire.items.size(); ++k)
-        arrived.add(wire.items[k],
-                    {net_.ends[w].to.buffer, net_.ends[w].to.offset + static_cast<std::int64_t>(k)});
+      for (std::size_t i = 0; i < wire.items.size(); ++i)
+        arrived.add(wire.items[i],
+                    {net_.ends[w].to.buffer, net_.ends[w].to.offset + static_cast<std::int64_t>(i)});
       stage.in.push_back(message(w, stage.id));
     }
     if (landed > 0) plan_.buffers.push_back(buffer(staging, landed));
     arrived.finish();
-    if (step != Step::near) arrived_ = std::move(arrived);
+    bool const followed = std::any_of(steps_.begin(), steps_.end(),
+                                      [k](auto const& other) { return other.second == static_cast<int>(k); });
+    if (followed) arrived_[k] = std::move(arrived);
   }
 
   void unpack(Wire const& wire, BufferOffset landing, std::vector<Move>& moves) const {
@@ -281,8 +302,10 @@ class Layout {
   Network& net_;
   Rank rank_;
   ExchangePlan plan_;
-  Catalogue ghosts_, arrived_;
-  std::vector<std::int32_t> own_;  // items that this rank reads from itself
+  std::vector<std::pair<Step, int>> steps_;
+  Catalogue ghosts_;
+  std::vector<Catalogue> arrived_;  // of each step
+  std::vector<std::int32_t> own_;   // items that this rank reads from itself
 };
 
 void connect(ExchangePlan& plan, Network const& net) {
@@ -329,7 +352,7 @@ std::string enum_flaw(char const* label, Enum value, Enum last) {
 }
 
 std::string options_flaw(Route route, PlanOptions const& options) {
-  std::string problem = enum_flaw("route", route, Route::three_step);
+  std::string problem = enum_flaw("route", route, Route::leader);
   if (problem.empty())
     problem = enum_flaw("options.reuse_guarantee", options.reuse_guarantee, ReuseGuarantee::promise);
   if (problem.empty()) problem = enum_flaw("options.space", options.space, Space::host);
@@ -339,11 +362,30 @@ std::string options_flaw(Route route, PlanOptions const& options) {
   return problem;
 }
 
+std::string dies_flaw(Route route, DieLinks const& links, NodeMap const& nodes) {
+  if (links.dies == 0 && links.links.empty() && links.hops.empty()) return {};
+  if (route != Route::leader) return fmt::format("options.dies: of no use to route {}", name(route));
+  std::vector<int> ranks(at(nodes.nodes()), 0);
+  for (int const node : nodes.node) ++ranks[at(node)];
+  int const most = *std::max_element(ranks.begin(), ranks.end());
+  if (links.dies < most || links.dies > 1024)
+    return fmt::format("options.dies: {} dies where a node has {} ranks", links.dies, most);
+  for (auto const* table : {&links.links, &links.hops}) {
+    if (table->size() != at(links.dies) * at(links.dies))
+      return fmt::format("options.dies: a table of {} numbers for {} dies", table->size(), links.dies);
+    for (int const number : *table)
+      if (number < 0 || number > 1000)
+        return fmt::format("options.dies: {} links or hops, must be 0 to 1000", number);
+  }
+  return {};
+}
+
 void require_fit(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                  PlanOptions const& options) {
   std::string problem = flaw(nodes);
   if (!problem.empty()) problem = "nodes." + problem;
   if (problem.empty()) problem = options_flaw(route, options);
+  if (problem.empty()) problem = flaw(route, options, nodes);
   if (problem.empty() && patterns.size() != nodes.node.size())
     problem = fmt::format("{} patterns for {} ranks", patterns.size(), nodes.node.size());
   if (problem.empty()) problem = flaw(patterns);
@@ -364,13 +406,21 @@ void require_fit(Route route, std::vector<Pattern> const& patterns, NodeMap cons
 Network scan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
              PlanOptions const& options) {
   require_fit(route, patterns, nodes, options);
-  Network net{route, patterns, nodes, options, wires(route, patterns, nodes), {}, {}, {}, {}};
+  Network net{route, patterns, nodes, options, wires(route, patterns, nodes, options), {}, {}, {}, {}};
   net.out.resize(patterns.size());
   net.in.resize(patterns.size());
   for (std::size_t w = 0; w < net.all.size(); ++w) {
     net.out[at(net.all[w].source)].push_back(w);
     net.in[at(net.all[w].target)].push_back(w);
     net.between.emplace(std::pair(net.all[w].source, net.all[w].target), static_cast<MessageId>(w));
+  }
+  // Not everybody begins with the same neighbour.
+  for (Rank r = 0; r < nodes.ranks(); ++r) {
+    auto const turn = [&](std::size_t w) {
+      return std::pair(net.all[w].step, (net.all[w].target - r + nodes.ranks()) % nodes.ranks());
+    };
+    std::sort(net.out[at(r)].begin(), net.out[at(r)].end(),
+              [&](std::size_t a, std::size_t b) { return turn(a) < turn(b); });
   }
   net.ends.resize(net.all.size());
   return net;
@@ -383,6 +433,14 @@ void finish(ExchangePlan& plan, Network const& net, std::uint64_t print) {
 }
 
 }  // namespace
+
+std::string flaw(Route route, PlanOptions const& options, NodeMap const& nodes) {
+  if (options.message_cap < 1)
+    return fmt::format("options.message_cap: {} items, must be at least 1", options.message_cap);
+  if (options.by_socket && route != Route::three_step)
+    return fmt::format("options.by_socket: of no use to route {}", name(route));
+  return dies_flaw(route, options.dies, nodes);
+}
 
 Route automatic_route(NodeMap const& nodes) { return nodes.nodes() > 1 ? Route::three_step : Route::direct; }
 

@@ -212,10 +212,16 @@ std::uint64_t fingerprint_at(JsonCursor const& cursor) {
   return value;
 }
 
-PlanOptions options_at(JsonCursor const& cursor) {
-  cursor.require_keys({"free", "space", "apart"});
-  return {reuse_guarantee_at(cursor.at("free")), space_at(cursor.at("space")),
-          cursor.at("apart").integer(0, 1) != 0};
+PlanOptions options_at(JsonCursor const& cursor, Route route, NodeMap const& nodes) {
+  cursor.require_keys({"free", "space", "apart", "message_cap", "by_socket", "dies", "links", "hops"});
+  PlanOptions options{reuse_guarantee_at(cursor.at("free")), space_at(cursor.at("space")),
+                      cursor.at("apart").integer(0, 1) != 0};
+  options.message_cap = cursor.at("message_cap").number<std::int64_t>();
+  options.by_socket = cursor.at("by_socket").integer(0, 1) != 0;
+  options.dies = {cursor.at("dies").number<int>(), cursor.at("links").numbers<int>(),
+                  cursor.at("hops").numbers<int>()};
+  if (std::string const text = flaw(route, options, nodes); !text.empty()) cursor.complain(text);
+  return options;
 }
 
 // What names add to the fingerprint of a file; 0 where there are none.
@@ -269,7 +275,12 @@ std::string write_plans(PlanSet const& set) {
       {"options",
        {{"free", name(set.options.reuse_guarantee)},
         {"space", name(set.options.space)},
-        {"apart", set.options.apart ? 1 : 0}}},
+        {"apart", set.options.apart ? 1 : 0},
+        {"message_cap", set.options.message_cap},
+        {"by_socket", set.options.by_socket ? 1 : 0},
+        {"dies", set.options.dies.dies},
+        {"links", set.options.dies.links},
+        {"hops", set.options.dies.hops}}},
       {"nodes", {{"node", any.nodes.node}, {"socket", any.nodes.socket}, {"device", any.nodes.device}}},
       {"patterns", Json::array()},
       {"plans", Json::array()}};
@@ -299,12 +310,13 @@ PlanSet read_plans(std::string_view text, std::string const& file) {
         fmt::format("'{}' is not '{}'", root.at("format").text().substr(0, 40), format_name));
   ExchangePlan common;
   require_version(root.at("version"));
-  common.route = enumerated(root.at("route"), {Route::direct, Route::two_step, Route::three_step});
+  common.route = enumerated(root.at("route"),
+                            {Route::direct, Route::two_step, Route::three_step, Route::split, Route::leader});
   common.fingerprint = fingerprint_at(root.at("fingerprint"));
   common.nodes = nodes_at(root.at("nodes"));
   common.ranks = common.nodes.ranks();
   PlanSet set;
-  set.options = options_at(root.at("options"));
+  set.options = options_at(root.at("options"), common.route, common.nodes);
   JsonCursor const patterns = root.at("patterns"), plans = root.at("plans");
   // One of each a rank; the node map is copied for every rank, so this stands in front of it.
   if (patterns.size() != common.nodes.node.size())

@@ -2,21 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "plan/index.hpp"
+#include "plan/wire_parts.hpp"
 
 namespace hostless {
 namespace {
-
-using NodePair = std::pair<int, int>;
-
-/// What one rank's items are asked for, regrouped.
-struct Asked {
-  std::map<Rank, std::vector<std::int32_t>> by_rank;  // readers other than the owner
-  std::map<int, std::vector<std::int32_t>> by_node;   // nodes other than the owner's: each item once
-};
 
 Asked regroup(Rank source, Pattern const& pattern, NodeMap const& nodes) {
   Asked asked;
@@ -31,29 +23,6 @@ Asked regroup(Rank source, Pattern const& pattern, NodeMap const& nodes) {
     }
   return asked;
 }
-
-/// Collects the items of messages; the map keeps them in the order that numbers them.
-class Collector {
- public:
-  void add(Step step, Rank source, Rank target, Rank owner, std::vector<std::int32_t> const& items) {
-    auto& list = wires_[{step, source, target}];
-    for (std::int32_t item : items) list.push_back({owner, item});
-  }
-  std::vector<Wire> take() {
-    std::vector<Wire> all;
-    all.reserve(wires_.size());
-    for (auto& [key, items] : wires_) {
-      std::sort(items.begin(), items.end());
-      // One rank may gather for several nodes: it needs a value once.
-      items.erase(std::unique(items.begin(), items.end()), items.end());
-      all.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::move(items)});
-    }
-    return all;
-  }
-
- private:
-  std::map<std::tuple<Step, Rank, Rank>, std::vector<Item>> wires_;
-};
 
 /// Spreads a node's partner nodes over its ranks: the partner with most items first, each to the rank that
 /// has least so far, so that no rank has two partners while another has none.
@@ -86,9 +55,7 @@ Pairing pair_nodes(std::vector<Asked> const& asked, NodeMap const& nodes) {
   std::stable_sort(order.begin(), order.end(),
                    [](auto const& a, auto const& b) { return a.second > b.second; });
   std::vector<Spread> senders, receivers;
-  std::vector<std::vector<Rank>> members(at(nodes.nodes()));
-  for (Rank r = 0; r < nodes.ranks(); ++r) members[at(nodes.node[at(r)])].push_back(r);
-  for (auto& ranks : members) {
+  for (auto& ranks : members_of(nodes)) {
     senders.emplace_back(ranks);
     // From the other end, as in figure 2.3: a rank that sends for its node is the last one to receive for it.
     std::reverse(ranks.begin(), ranks.end());
@@ -135,13 +102,36 @@ void add_two_step(Collector& collect, std::vector<Asked> const& asked, NodeMap c
   }
 }
 
-void add_three_step(Collector& collect, std::vector<Asked> const& asked, NodeMap const& nodes) {
+/// Who collects on a socket for a node: the rank that sends there, if it is of this socket, else one of the
+/// socket's ranks, another one for the next node.
+class SocketCollectors {
+ public:
+  explicit SocketCollectors(NodeMap const& nodes) : nodes_(nodes) {
+    for (Rank r = 0; r < nodes.ranks(); ++r) ranks_[socket_of(r)].push_back(r);
+  }
+  Rank of(Rank source, Rank sender, int node) const {
+    if (socket_of(source) == socket_of(sender)) return sender;
+    auto const& ranks = ranks_.at(socket_of(source));
+    return ranks[at(node) % ranks.size()];
+  }
+
+ private:
+  std::pair<int, int> socket_of(Rank rank) const { return {nodes_.node[at(rank)], nodes_.socket[at(rank)]}; }
+  NodeMap const& nodes_;
+  std::map<std::pair<int, int>, std::vector<Rank>> ranks_;
+};
+
+void add_three_step(Collector& collect, std::vector<Asked> const& asked, NodeMap const& nodes,
+                    bool by_socket) {
+  SocketCollectors const collectors(nodes);
   Pairing const pairing = pair_nodes(asked, nodes);
   for (Rank s = 0; s < nodes.ranks(); ++s) {
     int const here = nodes.node[at(s)];
     for (auto const& [node, items] : asked[at(s)].by_node) {
       auto const [sender, receiver] = pairing.ranks.at({here, node});
-      if (sender != s) collect.add(Step::gather, s, sender, s, items);
+      Rank const via = by_socket ? collectors.of(s, sender, node) : s;
+      if (via != s) collect.add(Step::collect, s, via, s, items);
+      if (via != sender) collect.add(Step::gather, via, sender, s, items);
       collect.add(Step::network, sender, receiver, s, items);
     }
     for (auto const& [t, items] : asked[at(s)].by_rank) {
@@ -154,15 +144,27 @@ void add_three_step(Collector& collect, std::vector<Asked> const& asked, NodeMap
 
 }  // namespace
 
-std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes) {
+std::vector<std::vector<Rank>> members_of(NodeMap const& nodes) {
+  std::vector<std::vector<Rank>> members(at(nodes.nodes()));
+  for (Rank r = 0; r < nodes.ranks(); ++r) members[at(nodes.node[at(r)])].push_back(r);
+  return members;
+}
+
+std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
+                        PlanOptions const& options) {
+  Collector collect;
+  if (route == Route::leader) {
+    add_leader(collect, patterns, nodes, options.dies);
+    return collect.take();
+  }
   std::vector<Asked> asked;
   for (Rank s = 0; s < nodes.ranks(); ++s) asked.push_back(regroup(s, patterns[at(s)], nodes));
-  Collector collect;
   for (Rank s = 0; s < nodes.ranks(); ++s)
     for (auto const& [t, items] : asked[at(s)].by_rank)
       if (route == Route::direct || nodes.same_node(s, t)) collect.add(Step::near, s, t, s, items);
   if (route == Route::two_step) add_two_step(collect, asked, nodes);
-  if (route == Route::three_step) add_three_step(collect, asked, nodes);
+  if (route == Route::three_step) add_three_step(collect, asked, nodes, options.by_socket);
+  if (route == Route::split) add_split(collect, asked, nodes, options.message_cap);
   return collect.take();
 }
 

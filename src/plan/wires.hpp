@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hostless/plan/exchange_plan.hpp"
+#include "hostless/plan/routes.hpp"
 
 namespace hostless {
 
@@ -15,9 +16,9 @@ struct Item {
   auto operator<=>(Item const&) const = default;
 };
 
-/// Part of a route that a message belongs to: X and L are `near` (owner to reader), then G, N and R of the
-/// table of routes in docs/protocols.md.
-enum class Step : std::uint8_t { near, gather, network, redistribute };
+/// Part of a route that a message belongs to: `near` are X and L (owner to reader), the others C, G, N, S, R
+/// and H of the table of routes in docs/protocols.md.
+enum class Step : std::uint8_t { near, collect, gather, network, share, redistribute, hand_on };
 
 /// One message of a route before buffers are laid out. Its items are rising and not empty.
 struct Wire {
@@ -30,9 +31,15 @@ struct Wire {
 ///
 /// direct      near: every owner to every reader
 /// two_step    near: inside nodes; network: every owner to its paired rank of each node that reads;
-/// redistribute three_step  near: inside nodes; gather, network, redistribute: one network message for an
-/// ordered pair of nodes Cost    O(n log n) time and O(n) memory in the total number n of (item, receiver)
-/// pairs Source  Lockhart et al. 2022, section 2.3
-std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes);
+///             redistribute
+/// three_step  near: inside nodes; collect (by socket alone), gather, network, redistribute: one network
+///             message for an ordered pair of nodes
+/// split       as three_step, with pieces of what goes to a node dealt over the ranks of both nodes
+/// leader      near, share: of what several ranks of a GPU read each gets a part, and they exchange parts;
+///             network, redistribute: the same for the leaders of another node's GPUs; hand_on: leader to GPU
+/// Cost    O(n log n) time and O(n) memory in the total number n of (item, receiver) pairs
+/// Source  Lockhart et al. 2022, section 2.3; Temuçin et al. 2024, section V
+std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
+                        PlanOptions const& options);
 
 }  // namespace hostless

@@ -365,11 +365,11 @@ void add_layout(List& list) {
                          HOSTLESS_AT(layout.threads_per_row)),
                1, Tiling::most_threads_per_row),
            {"1", "2", "4", "8", "16", "32"}),
-       of_words(
-           of_member("route", OptionType::word,
-                     "How ghosts travel: direct, two_step, three_step, or auto (three_step between nodes)",
-                     HOSTLESS_AT(layout.route)),
-           {"auto", "direct", "two_step", "three_step"}),
+       of_words(of_member("route", OptionType::word,
+                          "How ghosts travel: direct, two_step, three_step, split, leader, or auto "
+                          "(three_step between nodes)",
+                          HOSTLESS_AT(layout.route)),
+                {"auto", "direct", "two_step", "three_step", "split", "leader"}),
        between(of_member("ranks_per_node", OptionType::whole, "Declares the nodes; 0 finds them by host name",
                          HOSTLESS_AT(layout.ranks_per_node)),
                0),

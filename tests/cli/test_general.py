@@ -68,7 +68,7 @@ class General(Command):
     def test_transports_and_routes_have_the_same_bits(self):
         answers = set()
         for transport in ("threads", "processes"):
-            for route in ("direct", "two_step", "three_step"):
+            for route in ("direct", "two_step", "three_step", "split", "leader"):
                 for run in ("host", "persistent", "graph"):
                     result = self.solve("A.mtx", "b.npy", "--method", "bicgstab", "--ranks", 4, "--ranks-per-node", 2, "--transport",
                                         transport, "--route", route, "--run", run, "--output", "x.npy")

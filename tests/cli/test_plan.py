@@ -33,11 +33,17 @@ class Plan(Command):
 
     def test_routes_and_nodes(self):
         words = (*GRID, "--ranks", 8, "--partition", "metis", "--ranks-per-node", 4)
-        reports = {route: self.plan(*words, "--route", route) for route in ("direct", "two_step", "three_step", "auto")}
+        reports = {route: self.plan(*words, "--route", route) for route in ("direct", "two_step", "three_step", "split", "leader", "auto")}
         self.assertEqual(reports["auto"], reports["three_step"])
         between = {route: self.messages(report)[1] for route, report in reports.items()}
         self.assertEqual(between["three_step"], 2)  # one message each way between two nodes
         self.assertGreater(between["direct"], between["three_step"])
+        self.assertEqual(between["split"], 2)  # less than a cap of items
+        items = {route: report["total"]["sent"]["bytes_between_nodes"] for route, report in reports.items()}
+        self.assertEqual(items["split"], items["three_step"])
+        self.assertEqual(items["leader"], items["three_step"])
+        for route in ("split", "leader"):
+            self.assertEqual(reports[route]["route"], route)
         # duplicate values leave a node once
         self.assertLessEqual(reports["three_step"]["total"]["sent"]["bytes_between_nodes"],
                              reports["direct"]["total"]["sent"]["bytes_between_nodes"])
@@ -78,18 +84,18 @@ class Plan(Command):
         self.assertIn("proven", text)
         self.assertEqual(self.content("first.json"), self.content("second.json"))
         self.assertEqual(self.content("first.table"), self.content("second.table"))
-        self.assertEqual(json.loads(self.content("first.json"))["version"], 3)
+        self.assertEqual(json.loads(self.content("first.json"))["version"], 4)
 
     def test_damaged_plans(self):
         self.run_it("plan", *GRID, "--ranks", 2, "--save", "plan.json")
         whole = self.content("plan.json").decode()
         for name, text in (("cut.json", whole[:len(whole) // 2]), ("empty.json", ""), ("list.json", "[]"),
-                           ("version.json", whole.replace('"version":3', '"version":99')),
-                           ("old.json", whole.replace('"version":3', '"version":2'))):
+                           ("version.json", whole.replace('"version":4', '"version":99')),
+                           ("old.json", whole.replace('"version":4', '"version":2'))):
             with self.subTest(name=name):
                 self.write(name, text)
                 self.assertTrue(self.refused(3, "plan", "--load", name).startswith(name))
-        self.assertIn("$.version: 2 is of an earlier hostless, this one reads version 3 only (the plan cannot be used). "
+        self.assertIn("$.version: 2 is of an earlier hostless, this one reads version 4 only (the plan cannot be used). "
                       "Write the plan again with 'hostless plan'", self.refused(3, "plan", "--load", "old.json"))
         self.assertIn("nowhere.json", self.refused(3, "plan", "--load", "nowhere.json"))
 

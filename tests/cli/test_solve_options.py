@@ -157,7 +157,7 @@ class Choices(Command):
                                ("preconditioner", ("none", "jacobi", "block-jacobi")),
                                ("transport", ("threads", "processes")), ("reduction", ("ordered", "fast")),
                                ("slices", ("5", "9")), ("row-lanes", ("1", "4")), ("partition", ("contiguous", "metis")),
-                               ("route", ("direct", "two_step", "three_step"))):
+                               ("route", ("direct", "two_step", "three_step", "split", "leader"))):
             for value in values:
                 with self.subTest(option=option, value=value):
                     base = () if option == "ranks" else ("--ranks", 2)

@@ -13,6 +13,7 @@ SHAPES = {"jacobi2d": [(13, 19)], "jacobi3d": [(7, 9, 8)], "heat": [(14, 11), (6
 #: How one grid is dealt out; all of them give the same bits.
 WAYS = [(), ("--ranks", 2, "--depth", 3, "--block-steps", 2), ("--ranks", 3, "--depth", 2), ("--ranks", 4, "--depth", 2, "--block-steps", 1),
         ("--ranks", 4, "--route", "two_step", "--ranks-per-node", 2), ("--ranks", 6, "--depth", 1, "--route", "three_step", "--ranks-per-node", 3),
+        ("--ranks", 4, "--depth", 2, "--route", "split", "--ranks-per-node", 2), ("--ranks", 6, "--route", "leader", "--ranks-per-node", 3),
         ("--ranks", 2, "--transport", "processes", "--depth", 2), ("--ranks", 3, "--transport", "processes")]
 
 

@@ -257,7 +257,7 @@ std::vector<std::string> differences(Transport& transport) {
   if (Problem const problem(transport, Route::direct);
       problem.blocked.block_rows > 0 && problem.b->ring() == 0)
     problems.push_back("blocks are stored in full: " + problem.b->describe());
-  for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
+  for (Route route : all_routes) {
     for (Way const& way : {Way{RunKind::host, 1, 1}, Way{RunKind::host, 1, 3}, Way{RunKind::persistent, 2, 1},
                            Way{RunKind::persistent, 3, 2}, Way{RunKind::graph, 1, 1}}) {
       Ending const got = solve(transport, route, way);

@@ -6,7 +6,8 @@ namespace hostless::contract {
 namespace {
 
 // problem, partition, slices, method, preconditioner, run, route, format
-Point const sizes = {4, 2, 4, static_cast<int>(methods().size()), 3, 5, 3, 6};
+Point const sizes = {4, 2, 4, static_cast<int>(methods().size()), 3, 5, static_cast<int>(all_routes.size()),
+                     6};
 // How a plan orders its sums.
 struct Cut {
   int slices;  // 0: as the library chooses
@@ -69,8 +70,7 @@ MatrixOptions matrix_options(Cell const& cell) {
       cell.plan.partition == 0 ? MatrixOptions::Partition::contiguous : MatrixOptions::Partition::metis;
   m.slices = cut_of(cell.plan).slices;
   m.threads_per_row = cut_of(cell.plan).threads_per_row;
-  m.route =
-      std::array{Route::direct, Route::two_step, Route::three_step}[static_cast<std::size_t>(cell.way.route)];
+  m.route = all_routes[static_cast<std::size_t>(cell.way.route)];
   m.ranks_per_node = 2;
   m.format = format_of(format_index(cell), m.block);
   return m;
@@ -113,11 +113,11 @@ std::string name(Plan const& plan) {
 std::string name(Cell const& c) {
   static constexpr std::array<char const*, 5> runs = {"host", "persistent-2", "persistent-3", "graph-1",
                                                       "graph-3"};
-  static constexpr std::array<char const*, 3> routes = {"direct", "two_step", "three_step"};
   static constexpr std::array<char const*, 6> formats = {"csr16", "csr32",  "bsr16",
                                                          "bsr32", "sell16", "sell32"};
   auto const at = [](auto const& names, int i) { return std::string(names[static_cast<std::size_t>(i)]); };
-  return name(c.plan) + " | " + at(runs, c.way.run) + " " + at(routes, c.way.route) + " " +
+  return name(c.plan) + " | " + at(runs, c.way.run) + " " +
+         hostless::name(all_routes[static_cast<std::size_t>(c.way.route)]) + " " +
          at(formats, format_index(c));
 }
 

@@ -28,7 +28,9 @@ std::vector<Case> cases() {
           {"poisson7", System::problem(problem("poisson7", 12, 13, 40))},
           {"elasticity", System::problem(problem("elasticity-hex8", 6, 7, 20))},
           {"two_step", System::problem(problem("poisson7", 12, 13, 40)), Route::two_step, 2},
-          {"three_step", System::problem(problem("poisson7", 12, 13, 40)), Route::three_step, 2}};
+          {"three_step", System::problem(problem("poisson7", 12, 13, 40)), Route::three_step, 2},
+          {"split", System::problem(problem("poisson7", 12, 13, 40)), Route::split, 2},
+          {"leader", System::problem(problem("poisson7", 12, 13, 40)), Route::leader, 2}};
 }
 
 Matrix matrix_of(Transport& transport, Case const& one) {

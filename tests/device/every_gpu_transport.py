@@ -26,7 +26,7 @@ MATRICES = {
 }
 METHODS = ["cg", "single-reduction-cg", "pipelined-cg"]
 PRECONDITIONERS = ["none", "block-jacobi", "chebyshev"]
-ROUTES = ["direct", "two_step", "three_step"]
+ROUTES = ["direct", "two_step", "three_step", "split", "leader"]
 RUNS = ["persistent", "graph", "stream"]
 # how ranks are started: what may carry between their GPUs
 STARTS = {"processes": ["peer", "nccl", "nvshmem", "host"], "mpi": ["peer", "nccl", "nvshmem", "mpi", "host"]}

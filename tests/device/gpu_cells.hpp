@@ -51,7 +51,8 @@ struct GpuCell {
   }
 };
 inline std::string name(GpuCell const& cell) {
-  static constexpr std::array<char const*, 3> routes = {"direct", "two_step", "three_step"};
+  static constexpr std::array<char const*, 5> routes = {"direct", "two_step", "three_step", "split",
+                                                        "leader"};
   return contract::name(cell.plan) + " | " + std::to_string(cell.ranks) + " ranks " +
          routes[static_cast<std::size_t>(cell.route)] + " | GPU " + hostless::name(cell.run) + " " +
          cell.format + " " + hostless::name(cell.transport);

@@ -53,7 +53,7 @@ class GpuTransportsContract : public Gpu {};
 // text, problem, slices, transport, route, format, ranks
 TEST_F(GpuTransportsContract, EqualPlansGiveEqualBits) {
   contract::Point sizes = {
-      static_cast<int>(texts().size()), 3, 4, static_cast<int>(all_by_transport().size()), 3, 3, most_ranks};
+      static_cast<int>(texts().size()), 3, 4, static_cast<int>(all_by_transport().size()), 5, 3, most_ranks};
   static constexpr std::array<std::array<int, 2>, 3> problems = {{{1, 0}, {0, 0}, {2, 1}}};
   bool const full = std::getenv("HOSTLESS_FULL_PRODUCT") != nullptr;
   if (full) sizes[2] = sizes[5] = 1;

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 // ------------------------------------------------------------------------------------------ equal bits
 // text, problem, slices, run, route, format, ranks
-contract::Point sizes() { return {static_cast<int>(texts().size()), 3, 4, 3, 3, 3, most_ranks}; }
+contract::Point sizes() { return {static_cast<int>(texts().size()), 3, 4, 3, 5, 3, most_ranks}; }
 
 GpuCell cell_at(contract::Point const& p) {
   // poisson7 and elasticity-hex8 in contiguous shares, the circuit as METIS cuts it.
@@ -208,7 +208,7 @@ TEST_P(GpuPeers, RoutesChangeNoBitInsideTheKernel) {
       host.solve.preconditioner = kind;
       if (k == 2) host.matrix.partition = MatrixOptions::Partition::metis;
       contract::Outcome const expected = solve(a, b, host);
-      for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
+      for (Route route : all_routes) {
         Setting gpu = on_gpus(over_nodes(host, route), "auto", RunKind::persistent);
         gpu.solve.run.longest_launch_s = 0.005;  // what is passed on goes on after pauses, too
         Ending const ended = solve_on_threads(a, b, random_vector(a.rows(), 99), gpu);
@@ -227,7 +227,7 @@ TEST_P(GpuPeers, LostRanksAreFoundByThoseThatPassOn) {
   System const a = System::problem(problem("circuit", 40, 40, 1));
   Setting const host = setting(4, 10);
   contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-  for (Route route : {Route::two_step, Route::three_step}) {
+  for (Route route : {Route::two_step, Route::three_step, Route::split, Route::leader}) {
     Setting const gpu = lossy(on_gpus(over_nodes(host, route)), deadline_s);
     run_with_threads_transport(4, [&](Transport& transport) {
       PeersCase here(transport, a, gpu, whole);

@@ -292,7 +292,7 @@ TEST(NotSymmetric, RunsAndRoutesAgree) {
   System const a = convection(20, 17, 2.0, 7);
   auto const b = random_vector(a.rows(), 5);
   std::vector<double> expected;
-  for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
+  for (Route route : all_routes) {
     for (RunChoice const& run : all_runs()) {
       Setting p;
       p.ranks = 4;

@@ -12,7 +12,7 @@ ITEMS = [("u1", ()), ("?", ()), ("i2", (3,)), ("S5", ()), ("V7", ()), ("f4", (3,
          ("i8", (2, 2)), ("f8", (2, 4)), ("V24", ())]
 #: What can be added.
 ELEMENTS = [("f4", ()), ("f8", (3,)), ("i4", ()), ("i8", (2,)), ("u4", ()), ("u8", ()), ("f8", ())]
-ROUTES = ("direct", "two_step", "three_step", "auto")
+ROUTES = ("direct", "two_step", "three_step", "split", "leader", "auto")
 
 
 def ring(comm, **how):

@@ -16,7 +16,7 @@ class Graph:
         self.seed, self.ranks = seed, ranks
         random = self.random = np.random.default_rng((seed, ranks))
         self.call = CALLS[random.integers(4)]
-        self.how = dict(route=("direct", "two_step", "three_step", "auto")[random.integers(4)], ranks_per_node=int(random.integers(0, 3)))
+        self.how = dict(route=("direct", "two_step", "three_step", "split", "leader", "auto")[random.integers(6)], ranks_per_node=int(random.integers(0, 3)))
         self.kind, self.shape = ITEMS[random.integers(len(ITEMS))]
         times = random.choice([0, 0, 1, 1, 2], (ranks, ranks))  # source, destination
         self.destinations = [[int(to) for to in random.permutation(np.repeat(np.arange(ranks), times[rank]))] for rank in range(ranks)]

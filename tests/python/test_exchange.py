@@ -17,7 +17,7 @@ def test_random_patterns(ranks):
 def test_worlds_are_worth_a_look():
     """The oracle would be content with nothing: most worlds move items, by every route, both ways of naming and lying."""
     worlds = [World(seed, 3) for seed in range(60)]
-    assert {world.how["route"] for world in worlds} == {"direct", "two_step", "three_step", "auto"}
+    assert {world.how["route"] for world in worlds} == {"direct", "two_step", "three_step", "split", "leader", "auto"}
     assert {(world.around, world.as_lists) for world in worlds} == {(a, b) for a in (False, True) for b in (False, True)}
     moved = [sum(number not in set(world.owned[rank]) for number in world.ghosts[rank]) for world in worlds for rank in range(3)]
     assert np.mean([count > 0 for count in moved]) > 0.7
@@ -252,7 +252,7 @@ class TestRefused:
         "floats": (dict(owned=[0.5]), TypeError, "owned is float64"),
         "no numbers": (dict(ghosts="01"), TypeError, "ghosts is a str"),
         "two dimensions": (dict(ghosts=[[1]]), TypeError, "shape \\(1, 1\\)"),
-        "a route": (dict(route="leader"), hostless.UsageError, "route='leader'"),
+        "a route": (dict(route="teleport"), hostless.UsageError, "route='teleport'"),
         "no word": (dict(route=3), TypeError, "route=3"),
         "nodes": (dict(ranks_per_node=-1), hostless.UsageError, "ranks_per_node=-1"),
         "beyond 64 bits": (dict(owned=np.array([2**63], dtype=np.uint64)), hostless.UsageError, "9223372036854775808"),

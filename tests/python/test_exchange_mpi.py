@@ -73,7 +73,7 @@ def refused(call, kind, text):
 
 
 refused(lambda: hostless.ExchangePlan([0.5] if wrong else [rank], [], comm=comm), TypeError, "float64")
-refused(lambda: ring(route="leader" if wrong else "auto"), hostless.UsageError, "leader")
+refused(lambda: ring(route="teleport" if wrong else "auto"), hostless.UsageError, "teleport")
 refused(lambda: ring(route="direct" if wrong else "two_step"), hostless.UsageError, "two_step")
 refused(lambda: hostless.ExchangePlan([rank], [99] if wrong else [], comm=comm), hostless.UsageError, "no rank owns")
 plan = ring()

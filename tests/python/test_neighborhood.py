@@ -69,7 +69,7 @@ def test_what_is_refused():
     refused(lambda comm, me: hostless.Neighborhood(comm, [2 * me], [0]), "there are 2 ranks")
     refused(lambda comm, me: hostless.Neighborhood(comm, [0], [1 - me]), "among its destinations")
     refused(lambda comm, me: hostless.Neighborhood(comm, [0.5], [0]), "integers in a row", kind=TypeError)
-    refused(lambda comm, me: hostless.Neighborhood(comm, [], [], route="leader"), "'leader'")
+    refused(lambda comm, me: hostless.Neighborhood(comm, [], [], route="teleport"), "'teleport'")
     refused(lambda comm, me: both(comm).alltoall(zeros(3 - me), zeros(2)), "send has the shape (3,)")
     refused(lambda comm, me: both(comm).alltoall(zeros(2), zeros((2, 1 + me), "f4")), "receive float32")
     refused(lambda comm, me: both(comm).alltoall(zeros((2, 1 + me)), zeros((2, 1))), "sends 16 bytes to its destinations[0], rank 0")

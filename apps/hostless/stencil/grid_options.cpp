@@ -176,9 +176,9 @@ void DealtOptions::add(CLI::App& command) {
           "Steps in one pass over memory, at most those between two exchanges; 0: chosen, 1: none blocked")
       ->capture_default_str()
       ->check(whole_number(0));
-  command.add_option("--route", route, "How halos travel: direct, two_step or three_step")
+  command.add_option("--route", route, "How halos travel: direct, two_step, three_step, split or leader")
       ->capture_default_str()
-      ->check(one_of({"direct", "two_step", "three_step"}));
+      ->check(one_of({"direct", "two_step", "three_step", "split", "leader"}));
   command
       .add_option("--ranks-per-node", ranks_per_node,
                   "Declares the nodes, which routes know; 0 finds them by host name")

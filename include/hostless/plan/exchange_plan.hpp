@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -22,7 +23,9 @@ enum class ReuseGuarantee : std::uint8_t {
   credit,     ///< a zero-byte message that the plan adds says so
   promise     ///< the caller's word (ready sends)
 };
-enum class Route : std::uint8_t { direct, two_step, three_step };
+enum class Route : std::uint8_t { direct, two_step, three_step, split, leader };
+inline constexpr std::array all_routes = {Route::direct, Route::two_step, Route::three_step, Route::split,
+                                          Route::leader};
 char const* name(Route route);
 /// Errors  usage  unknown name
 Route route_from(char const* text);
@@ -108,7 +111,7 @@ HOSTLESS_HOST_DEVICE std::int64_t vector_offset_of(std::int64_t item, std::int64
 /// Items are of any number of bytes, which whoever binds the plan chooses; nothing here is of matrices (what
 /// a product with one needs beside it: hostless/operate/sweep_plan.hpp).
 struct ExchangePlan {
-  static constexpr int current_version = 3;
+  static constexpr int current_version = 4;
   int version = current_version;
   std::uint64_t fingerprint = 0;  ///< of the whole plan (all ranks), equal on every rank
   Route route = Route::direct;

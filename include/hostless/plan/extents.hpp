@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hostless/plan/exchange_plan.hpp"
+#include "hostless/plan/routes.hpp"
 
 namespace hostless {
 
@@ -28,17 +29,19 @@ struct Extents {
 /// and not of as many as there are numbers.
 ///
 /// plans    of all ranks, or of some, made from `patterns` with ghosts in an array of their own
+/// options  with which they were made. The cap of route split is of items, whatever their lengths
 /// extents  [ranks] equal on whoever calls this for the same patterns
 /// Returns  [plans] plans for fields whose items are units, in the same stages. What no longer lies together
 ///          passes through staging buffers of its own. A message knows its end on a rank without a plan here
 ///          by nothing
-/// Local. Errors  usage  plans that are not of these patterns or have ghosts around their items; extents that
-///                       do not fit them, leave their array or share units; a ghost of another length than
-///                       its item, an item that is read and is empty; more than 2^31 - 1 units in a buffer
+/// Local. Errors  usage  plans that are not of these patterns and options or have ghosts around their items;
+///                       extents that do not fit them, leave their array or share units; a ghost of another
+///                       length than its item, an item that is read and is empty; more than 2^31 - 1 units in
+///                       a buffer
 /// Cost    O(n log n) time, n = (item, receiver) pairs of all ranks, and that of copying the plans; whatever
 ///         the lengths
 std::vector<ExchangePlan> stretched(std::vector<ExchangePlan> const& plans,
-                                    std::vector<Pattern> const& patterns,
+                                    std::vector<Pattern> const& patterns, PlanOptions const& options,
                                     std::vector<Extents> const& extents);
 
 }  // namespace hostless

@@ -13,7 +13,7 @@ struct LayoutWords {
   /// auto, csr, bsr, bsr2, bsr3, bsr4, bsr6 or sell; with GPUs a layout there (MatrixOptions::gpu_format)
   std::string format = "auto";
   std::string columns = "auto";  ///< auto, 16 or 32
-  std::string route = "auto";    ///< direct, two_step, three_step or auto
+  std::string route = "auto";    ///< direct, two_step, three_step, split, leader or auto
   int block = 0, slices = 0, threads_per_row = 1, ranks_per_node = 0;
   int setup_threads = 0;  ///< as MatrixOptions::setup_threads
 

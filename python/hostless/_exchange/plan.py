@@ -15,7 +15,7 @@ from .bound import OfRanks, agreed
 
 #: Local numbers have 31 bits.
 MOST_ITEMS = 2**31 - 1
-ROUTES = ("auto", "direct", "two_step", "three_step")
+ROUTES = ("auto", "direct", "two_step", "three_step", "split", "leader")
 
 
 def run_threads(ranks: int, body: Callable, *args: Any) -> list:
@@ -48,7 +48,7 @@ class ExchangePlan(OfRanks):
     ghosts  global numbers of the items that this rank reads, in the order in which their ghosts shall lie, each once.
             Own items may be among them (periodic boundaries).
     comm    who the ranks are: a communicator of mpi4py, what `run_threads` hands to its function, or None (one rank)
-    route   "direct"; "two_step" and "three_step" for nodes of several ranks; "auto": three_step where there are several
+    route   "direct"; "two_step", "three_step", "split" and "leader" for nodes of several ranks; "auto": three_step where there are several
     around  False: ghosts are an array of their own. True: they lie in the array of the owned items, which are behind the
             ghosts of lower ranks and in front of all others: `plan.first_owned`; in which order, `plan.order` says.
     ranks_per_node

@@ -92,6 +92,9 @@ std::int64_t unit_of(std::int64_t divided) {
   return 1;
 }
 
+/// Of a message of route split between nodes, from where libraries change to the rendezvous protocol.
+constexpr std::int64_t message_cap_bytes = 8192;
+
 }  // namespace
 
 char const* Neighborhood::name(Call call) {
@@ -117,7 +120,7 @@ Neighborhood::Neighborhood(Transport& transport, std::span<Rank const> sources,
   group.together([&] {
     require_ranks(group, sources, "sources");
     require_ranks(group, destinations, "destinations");
-    if (options.route && *options.route > Route::three_step)
+    if (options.route && *options.route > all_routes.back())
       throw Error(ErrorCode::usage, fmt::format("options.route: {} is no Route. Use one, or none.",
                                                 static_cast<int>(*options.route)));
     if (options.ranks_per_node < 0)
@@ -263,16 +266,21 @@ NeighborCollective Neighborhood::plan(Call call, void const* send, void* receive
   require_equal_bytes(call, sides);
   NeighborCollective made;
   group.together([&] {
-    std::int64_t divided = 0;
+    std::int64_t divided = 0, longest = 1;
     for (auto const* list : {&sides.sent, &sides.received})
       for (Side const& side : *list)
         for (Extent const& block : side.blocks)
-          if (block.units > 0) divided = std::gcd(std::gcd(divided, block.first), block.units);
+          if (block.units > 0) {
+            divided = std::gcd(std::gcd(divided, block.first), block.units);
+            longest = std::max(longest, block.units);
+          }
     std::int64_t const unit = unit_of(divided);
     auto const all = patterns(call, sides);
-    auto const beside = plans_beside(route_, all, nodes_, group.rank(),
-                                     {.reuse_guarantee = ReuseGuarantee::answer, .apart = true});
-    made.plan = std::move(stretched(beside, all, extents(call, sides, unit)).front());
+    PlanOptions const options{.reuse_guarantee = ReuseGuarantee::answer,
+                              .apart = true,
+                              .message_cap = std::max<std::int64_t>(1, message_cap_bytes / longest)};
+    auto const beside = plans_beside(route_, all, nodes_, group.rank(), options);
+    made.plan = std::move(stretched(beside, all, options, extents(call, sides, unit)).front());
     made.field = Field::apart(send, receive, at(unit));
   });
   return made;

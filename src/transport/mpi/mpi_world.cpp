@@ -134,12 +134,16 @@ bool World::end_in_order(double seconds) noexcept {
     break_off();
     return false;
   }
+  free_communicators();
+  return true;
+}
+
+void World::free_communicators() noexcept {
   for (Slot& slot : slots) {
     if (!slot.used) MPI_Comm_free(&slot.communicator);
   }
   MPI_Comm_free(&main);
   MPI_Comm_free(&end_);
-  return true;
 }
 
 MPI_Comm World::duplicate(MPI_Comm of) {

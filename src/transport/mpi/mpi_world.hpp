@@ -70,6 +70,8 @@ class World {
   /// Waits until every rank has come here: then nothing is under way anywhere, communicators can be freed and
   /// MPI can be finalised. False (and the world is broken) when they did not come in time.
   bool end_in_order(double seconds) noexcept;
+  /// Where nothing is under way on this rank; all ranks do so in one order. The world is not used afterwards.
+  void free_communicators() noexcept;
   /// A duplicate of main. Collective.
   MPI_Comm duplicate(MPI_Comm of);
 

@@ -75,8 +75,8 @@ static int refuse(hostless_transport* t, void* user) {
   hostless_field const field = {memory, memory + PER_RANK, sizeof(double)};
   hostless_exchange* exchange = NULL;
   (void)user;
-  items.route = "leader";
-  EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_USAGE && said("'leader'"));
+  items.route = "teleport";
+  EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_USAGE && said("'teleport'"));
   items.route = NULL;
   items.struct_size = 8;
   EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_USAGE && said("struct_size"));

@@ -90,8 +90,8 @@ static int refuse(hostless_transport* t, void* user) {
   options.limit_s = -1;
   EXPECT(hostless_neighborhood_create(t, 1, &other, 1, &other, &options, &n) == HOSTLESS_USAGE && said("options.limit_s: -1"));
   options.limit_s = 0;
-  options.route = "leader";
-  EXPECT(hostless_neighborhood_create(t, 1, &other, 1, &other, &options, &n) == HOSTLESS_USAGE && said("'leader'"));
+  options.route = "teleport";
+  EXPECT(hostless_neighborhood_create(t, 1, &other, 1, &other, &options, &n) == HOSTLESS_USAGE && said("'teleport'"));
   EXPECT(n == NULL);
   EXPECT(hostless_neighborhood_create(t, 1, &other, 1, &other, NULL, &n) == HOSTLESS_OK);
 

@@ -35,8 +35,7 @@ class HaloRoutes : public ::testing::TestWithParam<Route> {
     return halo(transport, halo_of(GetParam(), transport.group().rank(), {}), protocol);
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, HaloRoutes,
-                         ::testing::Values(Route::direct, Route::two_step, Route::three_step),
+INSTANTIATE_TEST_SUITE_P(All, HaloRoutes, ::testing::ValuesIn(all_routes),
                          [](auto const& one) { return std::string(name(one.param)); });
 
 TEST_P(HaloRoutes, AreTimedWithTheirSumTheSumAloneAndWithout) {

@@ -38,7 +38,7 @@ TEST(Binding, RefusesFieldsOfAPlanByTheirNames) {
     std::function<void(ExchangePlan&)> how;
     char const* text;
   } const all[] = {
-      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.version = 2; }, "rank 1: version: 2 is not 3"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.version = 2; }, "rank 1: version: 2 is not 4"},
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[1].space = Space::device; },
        "rank 1: buffers[1].space: device, which no executor"},
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].space = Space::pinned; },

@@ -72,7 +72,7 @@ void exchange(Reads const& reads, NodeMap const& nodes, PlanOptions const& optio
 }
 
 class Routes : public ::testing::TestWithParam<Route> {};
-INSTANTIATE_TEST_SUITE_P(All, Routes, ::testing::Values(Route::direct, Route::two_step, Route::three_step),
+INSTANTIATE_TEST_SUITE_P(All, Routes, ::testing::ValuesIn(all_routes),
                          [](auto const& one) { return std::string(name(one.param)); });
 
 TEST_P(Routes, EveryGhostCarriesItsName) {

@@ -36,7 +36,7 @@ struct Case {
     auto const below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     int const ranks = 2 + below(7);
     Case one{testing::random_reads(ranks, seed, below(3) == 0 ? 60 : 15),
-             routes[below(3)],
+             routes[at(below(5))],
              testing::random_nodes(ranks, seed + 7),
              {}};
     for (int r = 0; r < ranks; ++r) one.blocks.push_back(1 + below(16));

@@ -34,7 +34,7 @@ inline void expect_said(std::vector<double> const& all, int ranks, int epoch) {
 template <class Gpu>
 void expect_all_arrives_by_every_route() {
   for (int ranks : {1, 2, 3, 5}) {
-    for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
+    for (Route route : all_routes) {
       testing::Reads const reads = testing::random_reads(ranks, static_cast<unsigned>(ranks));
       auto const plans = make_plans(route, reads.patterns(), NodeMap::blocks(ranks, 2));
       run_with_threads_transport(ranks, [&](Transport& transport) {

@@ -71,22 +71,43 @@ TEST(Neighborhood, GapsStayAsTheyAre) {
   });
 }
 
+/// Messages and their units that all ranks together send from node to node.
+std::pair<std::int64_t, std::int64_t> between_nodes(Group& group, ExchangePlan const& plan) {
+  std::int64_t messages = 0, units = 0;
+  for (Stage const& stage : plan.stages)
+    for (Message const& message : stage.out)
+      if (message.locality == Locality::network && message.items > 0) ++messages, units += message.items;
+  return {group.sum(messages), group.sum(units)};
+}
+
 // What one rank sends to all crosses to the other node once, as one item of as many units.
 TEST(Neighborhood, ABlockEntersANodeOnce) {
   run_with_threads_transport(4, [](Transport& transport) {
     std::vector<Rank> const everybody{0, 1, 2, 3};
-    Neighborhood const full(transport, everybody, everybody, {Route::three_step, 2});
-    std::vector<double> const send(1024, 1.0);
-    std::vector<double> receive(4096);
-    NeighborCollective const planned = full.allgather(bytes_of(send), writable(receive));
-    EXPECT_EQ(planned.field.item_bytes, 4096u);  // two of them are a block
-    std::int64_t between_nodes = 0;
-    for (Stage const& stage : planned.plan.stages)
-      for (Message const& message : stage.out)
-        if (message.locality == Locality::network) between_nodes += message.items;
-    EXPECT_EQ(transport.group().sum(between_nodes), 4 * 2);
-    finish(transport, planned);
-    EXPECT_EQ(receive, std::vector<double>(4096, 1.0));
+    for (Route const route : {Route::two_step, Route::three_step, Route::split, Route::leader}) {
+      Neighborhood const full(transport, everybody, everybody, {route, 2});
+      std::vector<double> const send(1024, 1.0);
+      std::vector<double> receive(4096);
+      NeighborCollective const planned = full.allgather(bytes_of(send), writable(receive));
+      EXPECT_EQ(planned.field.item_bytes, 4096u);  // two of them are a block
+      EXPECT_EQ(between_nodes(transport.group(), planned.plan).second, 4 * 2) << name(route);
+      finish(transport, planned);
+      EXPECT_EQ(receive, std::vector<double>(4096, 1.0));
+    }
+  });
+}
+
+// Two blocks for each node: a message each from 8 KiB on, else one of both.
+TEST(Neighborhood, SplitCountsBytes) {
+  run_with_threads_transport(4, [](Transport& transport) {
+    std::vector<Rank> const everybody{0, 1, 2, 3};
+    Neighborhood const full(transport, everybody, everybody, {Route::split, 2});
+    for (auto const& [doubles, messages] : {std::pair<std::size_t, int>{1024, 4}, {64, 2}}) {
+      std::vector<double> const send(doubles, 1.0);
+      std::vector<double> receive(4 * doubles);
+      auto const planned = full.allgather(bytes_of(send), writable(receive));
+      EXPECT_EQ(between_nodes(transport.group(), planned.plan).first, messages) << doubles;
+    }
   });
 }
 

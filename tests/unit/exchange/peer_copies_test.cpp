@@ -121,7 +121,12 @@ std::int64_t planned_crossings(std::vector<ExchangePlan> const& plans) {
 void expect_exchanged(Reads const& reads, std::vector<ExchangePlan> const& plans) {
   ASSERT_EQ(check(plans, reads.patterns()), std::vector<std::string>{});
   std::vector<PeerCopies> const copies = copies_of(plans);
-  std::size_t const depth = plans[0].route == Route::direct ? 1 : plans[0].route == Route::two_step ? 2 : 3;
+  std::size_t const depth = std::map<Route, std::size_t>{
+      {Route::direct, 1},
+      {Route::two_step, 2},
+      {Route::three_step, 3},
+      {Route::split, 3},
+      {Route::leader, 3}}.at(plans[0].route);
   for (PeerCopies const& one : copies) {
     ASSERT_EQ(one.rounds.size(), copies[0].rounds.size());
     EXPECT_LE(one.rounds.size(), depth);

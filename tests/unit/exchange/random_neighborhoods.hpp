@@ -29,7 +29,7 @@ struct Collective {
 
   Collective(int count, unsigned number) : ranks(count), seed(number), lists(at(count)), random_(number) {
     kind = static_cast<Kind>(below(4));
-    if (below(5) > 0) options.route = routes[below(3)];
+    if (below(5) > 0) options.route = routes[at(below(5))];
     options.ranks_per_node = 1 + below(count);
     item_bytes = static_cast<std::size_t>(1 + below(64));
     if (below(4) == 0) item_bytes = std::size_t{8} << below(3);

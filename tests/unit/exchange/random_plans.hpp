@@ -38,8 +38,9 @@ struct World {
       : owned(at(ranks)), ghosts(at(ranks)), seed(number), nodes(random_nodes(ranks, number)) {
     std::mt19937 random(number);
     auto const below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-    route = routes[below(3)];
+    route = routes[at(below(5))];
     if (below(3) == 0) options.reuse_guarantee = ReuseGuarantee::credit;
+    options = varied(route, nodes, number, options);
     by_lists = below(2) == 0;
     std::vector<std::int64_t> numbers(at(1 + below(20 * ranks)));
     for (std::size_t k = 0; k < numbers.size(); ++k)

@@ -24,7 +24,7 @@ namespace {
 using testing::Reads;
 
 constexpr WaitLimits patient{60, 60};
-constexpr Route routes[] = {Route::direct, Route::two_step, Route::three_step};
+constexpr auto const& routes = all_routes;
 
 // Ranks 1 and 2 hold item 1 of rank 0, rank 2 its item 0; rank 0 holds item 0 of rank 2.
 TEST(ReversePlan, ContributionsAreOrderedByRankAndGhost) {

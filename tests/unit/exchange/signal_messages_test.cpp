@@ -217,7 +217,6 @@ void play(int ranks, Route route, double deadline_s, Body const& body) {
   });
 }
 constexpr double patience_s = 60;
-constexpr Route all_routes[] = {Route::direct, Route::two_step, Route::three_step};
 
 TEST(Signals, ArrivalsAreCounted) {
   EXPECT_EQ(arrival_of(0, 1), Arrival::none);

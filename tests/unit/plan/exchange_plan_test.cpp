@@ -12,7 +12,7 @@ namespace {
 TEST(VectorOffsets, FollowTheRisingOwners) {
   auto const patterns =
       testing::Reads({3, 2, 4}).add(0, 2, {1, 2}).add(1, 0, {1, 2}).add(2, 1, {1}).add(2, 3, {1}).patterns();
-  for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
+  for (Route route : all_routes) {
     auto const plans = make_plans(route, patterns, NodeMap::blocks(3, 2));
     std::vector<std::vector<std::int64_t>> vector_offsets;
     for (ExchangePlan const& plan : plans) {

@@ -81,14 +81,15 @@ TEST(StretchedPlans, AreProvenAsPlansOfUnits) {
     PlanOptions options{ReuseGuarantee::answer, Space::host, true};
     if (seed % 3 == 0) options.reuse_guarantee = ReuseGuarantee::credit;
     for (Route const route : testing::routes) {
-      auto const equal = make_plans(route, patterns, nodes, options);
-      auto const plans = stretched(equal, patterns, extents);
+      PlanOptions const how = testing::varied(route, nodes, seed, options);
+      auto const equal = make_plans(route, patterns, nodes, how);
+      auto const plans = stretched(equal, patterns, how, extents);
       for (std::string const& text : check(plans, of_units(reads, extents)))
         ADD_FAILURE() << "seed " << seed << " by " << name(route) << ": " << text;
       std::vector<ExchangePlan> alone;  // each rank by itself, beside its partners
       for (Rank r = 0; r < ranks; ++r)
         alone.push_back(
-            stretched(plans_beside(route, patterns, nodes, r, options), patterns, extents).front());
+            stretched(plans_beside(route, patterns, nodes, r, how), patterns, how, extents).front());
       for (std::string const& text : check(alone, of_units(reads, extents)))
         ADD_FAILURE() << "seed " << seed << " by " << name(route) << ", alone: " << text;
       for (std::size_t r = 0; r < plans.size(); ++r) {
@@ -105,14 +106,14 @@ TEST(StretchedPlans, AreProvenAsPlansOfUnits) {
 // Of rank 0: item 0 to ranks 1 and 2, item 1 to rank 2.
 struct Stretched : ::testing::Test {
   std::vector<Pattern> patterns = Reads({2, 0, 0}).add(0, 0, {1, 2}).add(0, 1, {2}).patterns();
-  std::vector<ExchangePlan> plans =
-      make_plans(Route::direct, patterns, NodeMap::blocks(3, 3), {ReuseGuarantee::answer, Space::host, true});
+  PlanOptions options{ReuseGuarantee::answer, Space::host, true};
+  std::vector<ExchangePlan> plans = make_plans(Route::direct, patterns, NodeMap::blocks(3, 3), options);
   std::vector<Extents> extents{
       {7, 0, {{4, 3}, {0, 2}}, {}}, {0, 5, {}, {{1, 3}}}, {0, 9, {}, {{6, 3}, {0, 2}}}};
 
   void expect(std::string const& part) {
     try {
-      stretched(plans, patterns, extents);
+      stretched(plans, patterns, options, extents);
       ADD_FAILURE() << "accepted";
     } catch (Error const& error) {
       EXPECT_EQ(error.code(), ErrorCode::usage);
@@ -122,7 +123,7 @@ struct Stretched : ::testing::Test {
 };
 
 TEST_F(Stretched, SendsFromWhereItemsLieTogether) {
-  auto const made = stretched(plans, patterns, extents);
+  auto const made = stretched(plans, patterns, options, extents);
   auto const& out = made[0].stages[1].out;
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(out[0].items, 3);  // item 0 alone: from its place, to its ghost's
@@ -138,7 +139,7 @@ TEST_F(Stretched, SendsFromWhereItemsLieTogether) {
   EXPECT_EQ(made[2].stages[1].unpack.size(), 2u);
   auto other = extents;
   other[1].ghosts[0].first = 2;
-  EXPECT_NE(stretched(plans, patterns, other)[0].fingerprint, made[0].fingerprint);
+  EXPECT_NE(stretched(plans, patterns, options, other)[0].fingerprint, made[0].fingerprint);
 }
 
 TEST_F(Stretched, RefusesWhatDoesNotFit) {

@@ -29,8 +29,7 @@ TEST(NodeMap, RefusesNoRanks) {
 }
 
 TEST(Names, RoutesAreReadByTheirNames) {
-  for (Route route : {Route::direct, Route::two_step, Route::three_step})
-    EXPECT_EQ(route_from(name(route)), route);
+  for (Route route : all_routes) EXPECT_EQ(route_from(name(route)), route);
   EXPECT_STREQ(name(Route::two_step), "two_step");
   try {
     route_from("four_step");

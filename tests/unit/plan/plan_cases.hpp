@@ -11,7 +11,7 @@
 
 namespace hostless::testing {
 
-constexpr Route routes[] = {Route::direct, Route::two_step, Route::three_step};
+inline constexpr auto const& routes = all_routes;
 inline std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 /// Tells every item of every rank apart.
 inline std::int64_t value_of(Rank source, std::int64_t item) { return 1000 * (source + 1) + item; }
@@ -100,6 +100,22 @@ inline NodeMap random_nodes(int ranks, unsigned seed) {
   }
   std::shuffle(map.node.begin(), map.node.end(), random);
   return map;
+}
+
+/// What a route can be told beside these options, from a number.
+inline PlanOptions varied(Route route, NodeMap const& nodes, unsigned seed, PlanOptions options) {
+  std::mt19937 random(seed);
+  auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  if (route == Route::split && below(4) > 0) options.message_cap = 1 + below(6);
+  if (route == Route::three_step) options.by_socket = below(2) == 0;
+  if (route == Route::leader && below(3) > 0) {
+    options.dies.dies = nodes.ranks();
+    for (int k = 0; k < nodes.ranks() * nodes.ranks(); ++k) {
+      options.dies.links.push_back(std::max(0, below(4) - 2));
+      options.dies.hops.push_back(below(4));
+    }
+  }
+  return options;
 }
 
 /// Figure 2.3 of paper 004: ranks 0 to 3 on node 0, 4 to 7 on node 1. P0 and P1 both hold data for node 1;

@@ -51,7 +51,7 @@ TEST(Shape, EveryFieldOfAPlanIsLookedAt) {
       make_plan(Route::three_step, testing::figure().patterns(), NodeMap::blocks(8, 4), 7);
   ASSERT_EQ(flaw(good), "");
   Spoiled const all[] = {
-      {[](ExchangePlan& p) { p.version = 2; }, "version: 2 is not 3"},
+      {[](ExchangePlan& p) { p.version = 2; }, "version: 2 is not 4"},
       {[](ExchangePlan& p) { p.nodes.socket.clear(); }, "nodes.socket"},
       {[](ExchangePlan& p) { p.ranks = 9; }, "ranks: 9"},
       {[](ExchangePlan& p) { p.rank = 8; }, "rank: 8"},

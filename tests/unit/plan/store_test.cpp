@@ -25,7 +25,9 @@ PlanSet some_set(Route route, ReuseGuarantee reuse_guarantee, bool apart = false
   set.options = {reuse_guarantee, Space::pinned, apart};
   set.patterns = testing::random_reads(6, 11).patterns();
   if (apart) testing::turn_ghosts_round(set.patterns);
-  set.plans = make_plans(route, set.patterns, testing::random_nodes(6, 2), set.options);
+  NodeMap const nodes = testing::random_nodes(6, 2);
+  set.options = testing::varied(route, nodes, 5, set.options);
+  set.plans = make_plans(route, set.patterns, nodes, set.options);
   return set;
 }
 
@@ -40,7 +42,7 @@ std::string problem(std::string const& text) {
 }
 
 TEST(Store, ReadsBackWhatItWrote) {
-  for (Route route : {Route::direct, Route::two_step, Route::three_step})
+  for (Route route : all_routes)
     for (ReuseGuarantee reuse_guarantee :
          {ReuseGuarantee::reduction, ReuseGuarantee::credit, ReuseGuarantee::answer}) {
       PlanSet const set = some_set(route, reuse_guarantee, reuse_guarantee == ReuseGuarantee::answer);
@@ -54,6 +56,10 @@ TEST(Store, ReadsBackWhatItWrote) {
       EXPECT_EQ(back.patterns[3].position, set.patterns[3].position);
       EXPECT_EQ(back.plans[3].nodes.socket, set.plans[3].nodes.socket);
       EXPECT_EQ(back.plans[3].fingerprint, set.plans[3].fingerprint);
+      EXPECT_EQ(back.options.message_cap, set.options.message_cap);
+      EXPECT_EQ(back.options.by_socket, set.options.by_socket);
+      EXPECT_EQ(back.options.dies.links, set.options.dies.links);
+      EXPECT_EQ(back.options.dies.hops, set.options.dies.hops);
     }
 }
 
@@ -110,17 +116,21 @@ TEST(Store, EveryComplaintNamesThePath) {
   } const all[] = {
       {"/format", "other", "$.format: 'other'"},
       {"/format", 3, "$.format: number where a text"},
-      {"/version", 2,
-       "$.version: 2 is of an earlier hostless, this one reads version 3 only (the plan cannot be "
+      {"/version", 3,
+       "$.version: 3 is of an earlier hostless, this one reads version 4 only (the plan cannot be "
        "used). Write the plan again with 'hostless plan'"},
-      {"/version", 4, "$.version: 4 is of a later hostless, this one reads version 3 only"},
+      {"/version", 5, "$.version: 5 is of a later hostless, this one reads version 4 only"},
       {"/version", "1", "$.version: string where a whole number"},
-      {"/route", "leader", "$.route: 'leader' is unknown"},
+      {"/route", "teleport", "$.route: 'teleport' is unknown"},
       {"/fingerprint", "12", "$.fingerprint: '12' is not 16"},
       {"/fingerprint", "xyzxyzxyzxyzxyzx", "$.fingerprint: "},
       {"/options/free", "hope", "$.options.free: 'hope'"},
       {"/options/space", "moon", "$.options.space: 'moon'"},
       {"/options/apart", 2, "$.options.apart: 2 is not in [0, 1]"},
+      {"/options/message_cap", 0, "$.options: options.message_cap: 0 items, must be at least 1"},
+      {"/options/by_socket", 2, "$.options.by_socket: 2 is not in [0, 1]"},
+      {"/options/dies", 6, "$.options: options.dies: of no use to route three_step"},
+      {"/options/hops", Json::array({1}), "$.options: options.dies: of no use to route three_step"},
       {"/patterns/1/position", Json::array({0}), "patterns[1].position: 1 entries for"},
       {"/nodes/node/2", 99, "$.nodes: node[2]: 99"},
       {"/nodes/node", 7, "$.nodes.node: number where a list"},

@@ -1,0 +1,79 @@
+#include "preload/items.hpp"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <initializer_list>
+
+namespace hostless::preload {
+namespace {
+
+/// Buffers may lie in the memory of a GPU, which MPI knows how to read.
+bool has_gpu_runtime() {
+  for (char const* name : {"libcuda.so.1", "libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6",
+                           "libamdhip64.so.7", "libze_loader.so.1"}) {
+    void* const library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    dlclose(library);
+    return true;
+  }
+  return false;
+}
+
+std::byte* start_of(Side const& side, Items const& items, std::size_t k) {
+  // Of whole numbers: memory may be MPI_BOTTOM.
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(side.memory) +
+                                      side.displacement(k) * items.extent);
+}
+
+}  // namespace
+
+Items items_of(MPI_Datatype type) {
+  Items items;
+  if (type == MPI_DATATYPE_NULL) return items;
+  MPI_Count bytes = 0;
+  MPI_Aint low = 0, extent = 0;
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  PMPI_Type_size_x(type, &bytes);
+  PMPI_Type_get_extent(type, &low, &extent);
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  items.bytes = static_cast<std::int64_t>(bytes);
+  items.extent = static_cast<std::int64_t>(extent);
+  items.plain =
+      combiner == MPI_COMBINER_NAMED && low == 0 && items.bytes == items.extent && !has_gpu_runtime();
+  return items;
+}
+
+int pack(Side const& side, Items const& items, std::size_t k, std::byte* to, MPI_Comm comm) {
+  std::int64_t const count = side.count(k), bytes = count * items.bytes;
+  if (bytes == 0) return MPI_SUCCESS;
+  std::byte const* const from = start_of(side, items, k);
+  if (items.plain) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    return MPI_SUCCESS;
+  }
+  int position = 0;
+  return PMPI_Pack(from, static_cast<int>(count), side.type, to, static_cast<int>(bytes), &position, comm);
+}
+
+int unpack(Side const& side, Items const& items, std::size_t k, std::byte const* from, MPI_Comm comm) {
+  std::int64_t const count = side.count(k), bytes = count * items.bytes;
+  if (bytes == 0) return MPI_SUCCESS;
+  std::byte* const to = start_of(side, items, k);
+  if (items.plain) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    return MPI_SUCCESS;
+  }
+  int position = 0;
+  return PMPI_Unpack(from, static_cast<int>(bytes), &position, to, static_cast<int>(count), side.type, comm);
+}
+
+bool packs_bytes() {
+  int const number = 0x01020304;
+  int packed[4] = {}, position = 0;
+  int const code =
+      PMPI_Pack(&number, 1, MPI_INT, packed, static_cast<int>(sizeof packed), &position, MPI_COMM_SELF);
+  return code == MPI_SUCCESS && position == static_cast<int>(sizeof number) && packed[0] == number;
+}
+
+}  // namespace hostless::preload
