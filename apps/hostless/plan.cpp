@@ -2,12 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "hostless/base/error.hpp"
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/store.hpp"
 #include "hostless/plan/summary.hpp"
 #include "input.hpp"
+#include "machine/way_prices.hpp"
 #include "numbers.hpp"
 #include "setup_shown.hpp"
 #include "standard_output.hpp"
@@ -19,9 +22,49 @@ namespace {
 struct PlanRequest {
   InputOptions input;
   LayoutOptions layout;
-  std::string file, json, save, load;
+  std::string file, json, save, load, machine;
   int ranks = 1;
+  MemoryKind memory = MemoryKind::host;
 };
+
+constexpr int item_bytes = 8;  // one value in fp64
+
+/// What the exchange costs by every route, where a machine was named.
+struct Prices {
+  MachineModel machine;
+  std::vector<PricedWay> ways;
+};
+
+// What could price nothing is refused before the work.
+MachineModel machine_with_costs(std::string const& name_or_file) {
+  MachineModel machine = load_machine(name_or_file);
+  if (machine.costs.messages.empty())
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format("{}: no data of messages (no route can be priced there). Name another machine, or "
+                    "measure them there with 'hostless machine measure'.",
+                    machine.name));
+  return machine;
+}
+
+// The plans' own route as they are, with their credits; the others from the patterns.
+void price(PlanRequest const& o, PlanSet const& set, Prices& prices) {
+  std::vector<ExchangeCounts> counts;
+  PlanOptions options = set.options;
+  options.by_socket = false, options.dies = {};  // of the plans' own route
+  for (Route route : all_routes)
+    counts.push_back(route == set.plans.front().route
+                         ? count_exchange(set.plans)
+                         : count_exchange(route, set.patterns, set.plans.front().nodes, {}, options));
+  prices.ways = price_ways(prices.machine, counts, o.memory, item_bytes);
+}
+
+// Plans of the cheapest route in the place of those that nobody named.
+void take_cheapest(Prices const& prices, PlanSet& set) {
+  Route const route = prices.ways[cheapest(prices.ways)].route;
+  if (route != set.plans.front().route)
+    set.plans = make_plans(route, set.patterns, set.plans.front().nodes, set.options);
+}
 
 PlanSet made(PlanRequest const& o) {
   PlanSet set;
@@ -48,14 +91,29 @@ std::vector<std::string> proven(PlanSet const& set) {
   return check(set.plans, set.patterns);
 }
 
+std::string json_of(PlanSummary const& summary, std::optional<Prices> const& prices) {
+  std::string text = to_json(summary);
+  if (!prices) return text;
+  auto json = nlohmann::ordered_json::parse(text);
+  json["prices"] = json_of(prices->machine, prices->ways, item_bytes);
+  return json_text(json);
+}
+
 int print_plan(PlanRequest const& o) {
-  PlanSet const set = o.load.empty() ? made(o) : load_plans(o.load);
+  std::optional<Prices> prices;
+  if (!o.machine.empty()) prices = Prices{machine_with_costs(o.machine), {}};
+  PlanSet set = o.load.empty() ? made(o) : load_plans(o.load);
+  if (prices) {
+    price(o, set, *prices);
+    if (o.load.empty() && o.layout.parse(o.input.seed).automatic_route) take_cheapest(*prices, set);
+  }
   SetupShown shown(true);
   auto const complaints = proven(set);
   PlanSummary const summary = summarise(set.plans);
   shown.end();
   if (o.json != "-") print("{}", table(summary));
-  if (!o.json.empty()) write_text(o.json, to_json(summary));
+  if (o.json != "-" && prices) print_ways(prices->machine, prices->ways, item_bytes);
+  if (!o.json.empty()) write_text(o.json, json_of(summary, prices));
   if (!o.save.empty()) save_plans(o.save, set);
   if (complaints.empty()) {
     if (o.json != "-")
@@ -82,6 +140,11 @@ void add_plan(CLI::App& app, std::function<int()>& work) {
   for (CLI::Option* making : c->get_options()) {  // a saved plan is made: nothing may be ignored
     if (making != load && making != c->get_help_ptr()) load->excludes(making);
   }
+  auto* machine =
+      c->add_option("--machine", o->machine,
+                    "Price the exchange by every route on this machine: a name of `machine list`, "
+                    "or a file; --route auto takes the cheapest");
+  add_memory(*c, o->memory)->needs(machine);
   c->add_option("--json", o->json, "Write the table as JSON; - for standard output");
   c->add_option("--save", o->save, "Write the plans of all ranks");
   c->callback([o, &work] {
@@ -90,6 +153,7 @@ void add_plan(CLI::App& app, std::function<int()>& work) {
       if (o->load.empty()) o->input.check_given(", --load");
       auto read = files_read(o->input, o->layout);
       read.push_back({"--load", o->load});
+      read.push_back({"--machine", o->machine});
       check_names({{"--json", o->json}, {"--save", o->save}}, read);
       return print_plan(*o);
     };

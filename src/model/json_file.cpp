@@ -149,7 +149,7 @@ std::vector<std::string> JsonValue::keys() const {
 bool JsonValue::is_no_data() const { return json_->is_string() && *json_ == "no data"; }
 
 std::string JsonValue::text() const {
-  if (!json_->is_string() || json_->get_ref<std::string const&>().empty())
+  if (!json_->is_string() || json_->get_ref<std::string const&>().find_first_not_of(' ') == std::string::npos)
     fail(fmt::format("{} where a text must be", shown()));
   auto const& text = json_->get_ref<std::string const&>();
   auto const is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };

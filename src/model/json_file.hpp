@@ -36,7 +36,8 @@ struct Unit {
 };
 
 namespace units {
-constexpr Unit seconds{"seconds", 1e-10, 1.0, true};
+constexpr Unit seconds{"seconds, as 1.4e-06", 1e-10, 0.1, true};
+constexpr Unit search_seconds{"seconds of a search, as 3e-09", 1e-10, 1e-4, true};
 constexpr Unit seconds_per_byte{"seconds a byte, as 4.2e-11", 1e-15, 1e-6, true};
 constexpr Unit bytes_per_second{"bytes a second, as 2.4e10", 1e6, 1e15};
 constexpr Unit bytes{"bytes", 1.0, 1e15};

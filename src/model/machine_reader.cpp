@@ -81,7 +81,8 @@ std::vector<MessageCosts> messages_of(JsonValue const& value, MachineModel const
     costs.memory = static_cast<MemoryKind>(entry.at("memory").choice(names_of(all_memory_kinds)));
     costs.pieces = pieces_of(entry.at("pieces"));
     if (entry.has("following")) costs.following = following_of(entry.at("following"));
-    if (entry.has("queue_search_s")) costs.queue_search = entry.at("queue_search_s").number(units::seconds);
+    if (entry.has("queue_search_s"))
+      costs.queue_search = entry.at("queue_search_s").number(units::search_seconds);
     costs.source = source_of(entry, machine);
     for (MessageCosts const& other : all)
       if (other.span == costs.span && other.memory == costs.memory)

@@ -23,7 +23,9 @@ double flight(CostTables const& tables, MessageSpan span) {
   return far && near ? std::max(0.0, alone(*far, smallest) - alone(*near, smallest)) : 0.0;
 }
 
-double following(CostTables const& tables, MessageCosts const& costs, double bytes) {
+}  // namespace
+
+double following_seconds(CostTables const& tables, MessageCosts const& costs, double bytes) {
   if (!costs.following.empty()) return piece_of(costs.following, bytes).line.at(bytes);
   double const first = alone(costs, bytes);
   MessageCosts const* const near = tables.find(MessageSpan::on_socket, costs.memory);
@@ -37,6 +39,8 @@ double following(CostTables const& tables, MessageCosts const& costs, double byt
   }
   return first;
 }
+
+namespace {
 
 // Seconds of the cards for what `ranks` of a node send.
 double injection(InjectionCosts const& costs, NodeShape const& node, MessagePattern const& pattern,
@@ -72,6 +76,22 @@ void add_injection(CostTables const& tables, NodeShape const& node, MessagePatte
 
 }  // namespace
 
+void throw_no_data(MessageSpan span, MemoryKind memory) {
+  throw Error(
+      ErrorCode::bad_input,
+      fmt::format(
+          "no data of {} messages of {} memory (they cannot be priced). Measure them there with 'hostless "
+          "machine measure', or name another machine.",
+          name(span), name(memory)));
+}
+
+std::vector<std::string> in_words(MachineModel const& machine, std::vector<std::string> sources) {
+  for (std::string& source : sources)
+    if (auto const words = machine.sources.find(source); words != machine.sources.end())
+      source = words->second;
+  return sources;
+}
+
 int ranks_at_limit(InjectionLimit const& limit, NodeShape const& node, MemoryKind memory, int ranks) {
   int const of_socket =
       memory == MemoryKind::host ? node.cores_per_socket : std::max(1, node.gpus_per_socket);
@@ -90,20 +110,14 @@ namespace {
 MessagePrice price_alone(CostTables const& tables, NodeShape const& node, MessagePattern const& pattern) {
   check(pattern);
   MessageCosts const* const costs = tables.find(pattern.span, pattern.memory);
-  if (costs == nullptr)
-    throw Error(
-        ErrorCode::bad_input,
-        fmt::format(
-            "no data of {} messages of {} memory (they cannot be priced). Measure them there with 'hostless "
-            "machine measure', or name another machine.",
-            name(pattern.span), name(pattern.memory)));
+  if (costs == nullptr) throw_no_data(pattern.span, pattern.memory);
   MessagePiece const& piece = costs->piece(pattern.bytes);
   double const behind = pattern.messages - 1.0;
   MessagePrice price;
   price.protocol = piece.protocol;
   price.transfer = piece.transfer;
   price.first = piece.line.at(pattern.bytes);
-  price.following = behind > 0 ? behind * following(tables, *costs, pattern.bytes) : 0.0;
+  price.following = behind > 0 ? behind * following_seconds(tables, *costs, pattern.bytes) : 0.0;
   price.queue = costs->queue_search * pattern.messages * behind / 2;
   price.seconds = price.first + price.following + price.queue;
   price.sources.push_back(costs->source);
@@ -163,9 +177,7 @@ MessagePrice price(MachineModel const& machine, MessagePattern const& pattern) {
       throw Error(problem.code(), fmt::format("{}: {}", machine.name, problem.what()));
     }
   }();
-  for (std::string& source : price.sources)
-    if (auto const words = machine.sources.find(source); words != machine.sources.end())
-      source = words->second;
+  price.sources = in_words(machine, std::move(price.sources));
   return price;
 }
 

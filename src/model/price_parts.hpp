@@ -1,8 +1,17 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "hostless/model/price.hpp"
 
 namespace hostless {
+
+/// Of a message behind another one of the same rank: measured, or as its transfer lets it (price.hpp).
+double following_seconds(CostTables const& tables, MessageCosts const& costs, double bytes);
+[[noreturn]] void throw_no_data(MessageSpan span, MemoryKind memory);
+/// Short names by what the machine's file says that they stand for.
+std::vector<std::string> in_words(MachineModel const& machine, std::vector<std::string> sources);
 
 /// Ranks of a node whose bytes pass the limit together; they fill one socket after the other.
 int ranks_at_limit(InjectionLimit const& limit, NodeShape const& node, MemoryKind memory, int ranks);

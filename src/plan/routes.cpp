@@ -68,33 +68,6 @@ struct Network {
   }
 };
 
-/// The steps of a route, and for each the position of the step it follows (-1: none).
-std::vector<std::pair<Step, int>> steps_of(Route route, bool by_socket) {
-  switch (route) {
-    case Route::direct:
-      break;
-    case Route::two_step:
-      return {{Step::near, -1}, {Step::network, -1}, {Step::redistribute, 1}};
-    case Route::three_step:
-      if (by_socket)
-        return {{Step::near, -1},
-                {Step::collect, -1},
-                {Step::gather, 1},
-                {Step::network, 2},
-                {Step::redistribute, 3}};
-      [[fallthrough]];
-    case Route::split:
-      return {{Step::near, -1}, {Step::gather, -1}, {Step::network, 1}, {Step::redistribute, 2}};
-    case Route::leader:
-      return {{Step::near, -1},
-              {Step::network, -1},
-              {Step::share, 0},
-              {Step::redistribute, 1},
-              {Step::hand_on, 3}};
-  }
-  return {{Step::near, -1}};
-}
-
 /// Lays out one rank: buffers, places, stages with their moves. Messages get their far ends in `connect`.
 class Layout {
  public:
@@ -433,6 +406,32 @@ void finish(ExchangePlan& plan, Network const& net, std::uint64_t print) {
 }
 
 }  // namespace
+
+std::vector<std::pair<Step, int>> steps_of(Route route, bool by_socket) {
+  switch (route) {
+    case Route::direct:
+      break;
+    case Route::two_step:
+      return {{Step::near, -1}, {Step::network, -1}, {Step::redistribute, 1}};
+    case Route::three_step:
+      if (by_socket)
+        return {{Step::near, -1},
+                {Step::collect, -1},
+                {Step::gather, 1},
+                {Step::network, 2},
+                {Step::redistribute, 3}};
+      [[fallthrough]];
+    case Route::split:
+      return {{Step::near, -1}, {Step::gather, -1}, {Step::network, 1}, {Step::redistribute, 2}};
+    case Route::leader:
+      return {{Step::near, -1},
+              {Step::network, -1},
+              {Step::share, 0},
+              {Step::redistribute, 1},
+              {Step::hand_on, 3}};
+  }
+  return {{Step::near, -1}};
+}
 
 std::string flaw(Route route, PlanOptions const& options, NodeMap const& nodes) {
   if (options.message_cap < 1)

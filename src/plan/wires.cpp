@@ -46,11 +46,12 @@ struct Pairing {
   std::map<NodePair, std::pair<Rank, Rank>> ranks;
 };
 
-Pairing pair_nodes(std::vector<Asked> const& asked, NodeMap const& nodes) {
+Pairing pair_nodes(std::vector<Asked> const& asked, NodeMap const& nodes, ItemWeights const& weights) {
   std::map<NodePair, std::int64_t> volume;
   for (Rank s = 0; s < nodes.ranks(); ++s)
     for (auto const& [node, items] : asked[at(s)].by_node)
-      volume[{nodes.node[at(s)], node}] += static_cast<std::int64_t>(items.size());
+      for (std::int32_t const item : items)
+        volume[{nodes.node[at(s)], node}] += weights.empty() ? 1 : weights[at(s)][at(item)];
   std::vector<std::pair<NodePair, std::int64_t>> order(volume.begin(), volume.end());
   std::stable_sort(order.begin(), order.end(),
                    [](auto const& a, auto const& b) { return a.second > b.second; });
@@ -121,10 +122,10 @@ class SocketCollectors {
   std::map<std::pair<int, int>, std::vector<Rank>> ranks_;
 };
 
-void add_three_step(Collector& collect, std::vector<Asked> const& asked, NodeMap const& nodes,
-                    bool by_socket) {
+void add_three_step(Collector& collect, std::vector<Asked> const& asked, NodeMap const& nodes, bool by_socket,
+                    ItemWeights const& weights) {
   SocketCollectors const collectors(nodes);
-  Pairing const pairing = pair_nodes(asked, nodes);
+  Pairing const pairing = pair_nodes(asked, nodes, weights);
   for (Rank s = 0; s < nodes.ranks(); ++s) {
     int const here = nodes.node[at(s)];
     for (auto const& [node, items] : asked[at(s)].by_node) {
@@ -151,7 +152,7 @@ std::vector<std::vector<Rank>> members_of(NodeMap const& nodes) {
 }
 
 std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
-                        PlanOptions const& options) {
+                        PlanOptions const& options, ItemWeights const& weights) {
   Collector collect;
   if (route == Route::leader) {
     add_leader(collect, patterns, nodes, options.dies);
@@ -163,7 +164,7 @@ std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeM
     for (auto const& [t, items] : asked[at(s)].by_rank)
       if (route == Route::direct || nodes.same_node(s, t)) collect.add(Step::near, s, t, s, items);
   if (route == Route::two_step) add_two_step(collect, asked, nodes);
-  if (route == Route::three_step) add_three_step(collect, asked, nodes, options.by_socket);
+  if (route == Route::three_step) add_three_step(collect, asked, nodes, options.by_socket, weights);
   if (route == Route::split) add_split(collect, asked, nodes, options.message_cap);
   return collect.take();
 }

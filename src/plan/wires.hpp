@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "hostless/plan/exchange_plan.hpp"
@@ -27,6 +28,13 @@ struct Wire {
   std::vector<Item> items;
 };
 
+/// [ranks][owned] items that each item stands for; empty: 1 each.
+using ItemWeights = std::vector<std::vector<std::int64_t>>;
+
+/// The steps of a route in the order of their stages, and for each the position of the step that it follows
+/// (-1: none).
+std::vector<std::pair<Step, int>> steps_of(Route route, bool by_socket);
+
 /// All messages of all ranks, ordered by (step, source, target); the position is the id of the message.
 ///
 /// direct      near: every owner to every reader
@@ -37,9 +45,10 @@ struct Wire {
 /// split       as three_step, with pieces of what goes to a node dealt over the ranks of both nodes
 /// leader      near, share: of what several ranks of a GPU read each gets a part, and they exchange parts;
 ///             network, redistribute: the same for the leaders of another node's GPUs; hand_on: leader to GPU
+/// weights     by which three_step orders pairs of nodes; split and leader count items
 /// Cost    O(n log n) time and O(n) memory in the total number n of (item, receiver) pairs
 /// Source  Lockhart et al. 2022, section 2.3; Temuçin et al. 2024, section V
 std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
-                        PlanOptions const& options);
+                        PlanOptions const& options, ItemWeights const& weights = {});
 
 }  // namespace hostless

@@ -27,15 +27,17 @@ std::int64_t number_of_setting(char const* name, std::int64_t otherwise) {
 }
 
 void read_route(Settings& made) {
-  constexpr char const* name = "HOSTLESS_PRELOAD_ROUTE";
-  std::string const word = text_of_setting(name);
+  constexpr char const* variable = "HOSTLESS_PRELOAD_ROUTE";
+  std::string const word = text_of_setting(variable);
   made.automatic = word.empty() || word == "auto";
   made.on = word != "off";
   if (made.automatic || !made.on) return;
   try {
     made.route = route_from(word.c_str());
   } catch (Error const&) {
-    refuse_setting(name, "it names a route). Use auto, direct, two_step, three_step or off.");
+    std::string use = "it names a route). Use auto, off";
+    for (Route const route : all_routes) use += std::string(", ") + name(route);
+    refuse_setting(variable, use + ".");
   }
 }
 

@@ -11,7 +11,7 @@ TESTS_OF = {"solve": ("exit_codes", "solve_options", "endings", "result", "gpu")
             "bench solve": ("bench",), "bench papers": ("bench_papers", "bench"), "bench stencil": ("bench_stencil", "stencil_gpu"),
             "bench life": ("bench_queue",),
             "stencil": ("stencil", "stencil_endings", "stencil_gpu"),
-            **{f"machine {what}": ("machine",) for what in ("list", "show", "price", "fit", "forms", "figures", "measure", "compare")},
+            **{f"machine {what}": ("machine",) for what in ("list", "show", "price", "halo", "fit", "forms", "figures", "measure", "compare")},
             **{f"bench {what}": ("bench", "bench_queue", "bench_rows") for what in ("pingpong", "halo", "allreduce")}}
 # Those of generated problems are one text for all subcommands, tested through `info` and refused one by one.
 OF_PROBLEMS = {"--generate", "--preset", "--size", "--scale", "--contrast", "--boundary", "--long-edges", "--time-step"}

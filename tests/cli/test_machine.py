@@ -89,6 +89,47 @@ class Machine(Command):
         self.run_it(*words, "--duplicates", 1, code=2)
         self.assertIn("no data", self.run_it("machine", "forms", "--machine", "lumi", code=3).stderr)
 
+    def halo(self, *words):
+        return self.json_of("machine", "halo", "--machine", "lassen", *words)
+
+    def test_the_halo_of_many_ranks_needs_no_matrix(self):
+        # 8 x 8 x 8 boxes of 32^3 cells: 7 cuts of 64 faces along each axis, a message each way.
+        report = self.halo("--size", "256,256,256", "--ranks", 512, "--ranks-per-node", 4)
+        self.assertEqual((report["ranks_along"], report["nodes"]), ([8, 8, 8], 128))
+        ways = {way["route"]: way for way in report["ways"]}
+        self.assertEqual(set(ways), {"direct", "two_step", "three_step", "split", "leader"})
+        for route in ("split", "leader"):  # they cut strips: too many cells for seconds
+            self.assertIn("not counted", ways.pop(route)["problem"])
+        total = ways["direct"]["total"].values()
+        self.assertEqual(sum(spans["messages"] for spans in total), 2 * 3 * 7 * 64)
+        self.assertEqual(sum(spans["bytes"] for spans in total), 2 * 3 * 7 * 64 * 32 * 32 * 8)
+        # A node is 4 boxes of a row: of its 18 faces outwards 16 are along the row.
+        self.assertEqual(ways["direct"]["most_node_bytes"], 17 * 32 * 32 * 8)
+        self.assertEqual(ways["three_step"]["most"]["off_node"]["messages"], 2)
+        for way in ways.values():
+            self.assertAlmostEqual(sum(way["terms"].values()), way["seconds"], delta=1e-12)
+            self.assertEqual((len(way["ready_s"]), max(way["ready_s"])), (512, way["seconds"]))
+        self.assertEqual(report["cheapest"]["route"], min(ways, key=lambda route: ways[route]["seconds"]))
+
+    def test_two_boxes_are_priced_by_hand(self):
+        # One face of 16 x 16 cells of 24 bytes each way, between nodes: the price of one message.
+        words = ("--size", "16,16,32", "--ranks", 2, "--ranks-per-node", 1, "--item-bytes", 24)
+        one = self.price("--bytes", 16 * 16 * 24)["seconds"]
+        self.assertAlmostEqual(self.halo(*words)["ways"][0]["seconds"] / one, 1, delta=1e-9)
+        two = self.price("--bytes", 2 * 16 * 16 * 24)["seconds"]
+        self.assertAlmostEqual(self.halo(*words, "--depth", 2)["ways"][0]["seconds"] / two, 1, delta=1e-9)
+        self.assertEqual([way["route"] for way in self.halo(*words)["ways"] if way["seconds"]], ["direct", "two_step", "three_step", "split", "leader"])
+        copied = self.halo(*words, "--memory", "gpu")["ways"][1]
+        self.assertEqual((copied["path"], copied["route"]), ("staged", "direct"))
+        self.assertAlmostEqual(copied["terms"]["copies_s"], 1.295e-5 + 1.286e-5 + 6144 * (1.922e-11 + 2.009e-11), delta=1e-12)
+        wraps = self.halo(*words, "--periodic", "--corners")["ways"][0]["total"]
+        self.assertEqual(wraps["off_node"], {"messages": 2, "bytes": 2 * 2 * 18 * 18 * 24})  # both sides of a box in one message
+        text = self.run_it("machine", "halo", "--machine", "lassen", *words).stdout
+        self.assertIn("cheapest: direct (host)", text)
+        self.assertIn("no data", self.run_it("machine", "halo", "--machine", "lumi", *words, code=3).stderr)
+        for wrong in (("--size", "1,2,3,4"), ("--size", "0"), ("--ranks", 0), ("--depth", 99), ("--memory", "disk"), ("--item-bytes", -1)):
+            self.run_it("machine", "halo", "--machine", "lassen", *words, *wrong, code=2)
+
     def figure(self, number, *words, machine="lassen"):
         return self.json_of("machine", "figures", "--machine", machine, "--figure", number, *words)
 

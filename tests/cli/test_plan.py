@@ -49,6 +49,36 @@ class Plan(Command):
                              reports["direct"]["total"]["sent"]["bytes_between_nodes"])
         self.assertEqual(self.messages(self.plan(*GRID, "--ranks", 8, "--ranks-per-node", 8))[1], 0)
 
+    def test_a_machine_prices_every_route_and_decides_auto(self):
+        words = (*GRID, "--ranks", 8, "--ranks-per-node", 4)
+        report = self.plan(*words, "--machine", "lassen")
+        ways = {way["route"]: way["seconds"] for way in report["prices"]["ways"]}
+        self.assertEqual(set(ways), {"direct", "two_step", "three_step", "split", "leader"})
+        best = min(ways, key=ways.get)
+        self.assertEqual((report["route"], report["prices"]["cheapest"]), (best, {"route": best, "path": "host"}))
+        self.assertNotEqual(best, self.plan(*words)["route"])  # without a machine nothing is priced
+        kept = self.plan(*words, "--machine", "lassen", "--route", "two_step")
+        self.assertEqual((kept["route"], kept["prices"]["cheapest"]["route"]), ("two_step", best))
+        # A card 25,000 times slower: what leaves a node twice decides.
+        self.run_it("machine", "show", "lassen", "--json", "slow.json")
+        slow = json.loads(self.content("slow.json"))
+        slow["injection"] = [{"memory": "host", "sharpness": None, "source": "lassen-data",
+                              "limits": [{"up_to_bytes": None, "per": "node", "s_per_byte": 1e-6}]}]
+        self.write("slow.json", json.dumps(slow))
+        corners = ("--generate", "poisson7", "--size", 8, "--ranks", 8, "--partition", "contiguous", "--ranks-per-node", 4)
+        self.assertEqual(self.plan(*corners, "--machine", "lassen")["route"], "direct")
+        self.assertNotEqual(self.plan(*corners, "--machine", "slow.json")["route"], "direct")
+        staged = self.plan(*words, "--machine", "lassen", "--memory", "gpu")["prices"]["ways"]
+        self.assertEqual([way["path"] for way in staged], 5 * ["device", "staged"])
+        text = self.run_it("plan", *words, "--machine", "lassen", "--save", "plan.json").stdout
+        self.assertIn("cheapest: " + best, text)
+        self.assertEqual(self.plan("--load", "plan.json", "--machine", "lassen")["prices"], report["prices"])
+        self.assertIn("--machine", self.refused(2, "plan", *words, "--memory", "gpu"))
+        self.write("bad.json", self.content("slow.json").decode().replace('"version": 1', '"version": 7'))
+        self.assertTrue(self.refused(3, "plan", *words, "--machine", "bad.json").startswith("bad.json:1: version: 7"))
+        self.assertIn("lumi: no data", self.refused(3, "plan", *words, "--machine", "lumi"))
+        self.refused(2, "plan", *words, "--machine", "nowhere")
+
     def test_the_table_says_the_same(self):
         text = self.run_it("plan", *GRID, "--ranks", 3, "--json", "plan.json").stdout
         report = json.loads(self.content("plan.json"))

@@ -12,6 +12,7 @@ void add_machine(CLI::App& app, Arguments const& arguments, std::function<int()>
   add_machine_list(*c, work);
   add_machine_show(*c, work);
   add_machine_price(*c, work);
+  add_machine_halo(*c, work);
   add_machine_fit(*c, work);
   add_machine_measure(*c, arguments, work);
   add_machine_compare(*c, work);

@@ -9,6 +9,7 @@ void add_machine_list(CLI::App& machine, std::function<int()>& work);
 void add_machine_show(CLI::App& machine, std::function<int()>& work);
 void add_machine_measure(CLI::App& machine, Arguments const& arguments, std::function<int()>& work);
 void add_machine_price(CLI::App& machine, std::function<int()>& work);
+void add_machine_halo(CLI::App& machine, std::function<int()>& work);
 void add_machine_forms(CLI::App& machine, std::function<int()>& work);
 void add_machine_figures(CLI::App& machine, std::function<int()>& work);
 void add_machine_compare(CLI::App& machine, std::function<int()>& work);

@@ -92,9 +92,13 @@ TEST(MachineModel, RefusesWithFileLineAndValue) {
       {R"("locality": "off_node")", R"("locality": "off-rack")", 5,
        R"("off-rack" is none of on_socket, on_node, off_node)"},
       {"2e-9", "-2e-9", 5, "cannot be seconds"},
+      {"2e-9", "0.002", 5, "0.002 cannot be seconds of a search, as 3e-09: it is not in [1e-10, 0.0001]"},
+      {R"("name": "toy")", R"("name": "  ")", 1, R"("  " where a text must be)"},
       {R"("up_to_bytes": 8192)", R"("up_to_bytes": 64)", 7,
        "64 is not above 128, where the piece before ends"},
       {R"("alpha_s": 2e-6)", R"("alpha_s": 5e5)", 7, "500000.0 cannot be seconds"},
+      {R"("alpha_s": 2e-6)", R"("alpha_s": 0.37)", 7,
+       "0.37 cannot be seconds, as 1.4e-06: it is not in [1e-10, 0.1]"},  // microseconds
       {R"("beta_s_per_byte": 4e-10)", R"("beta_s_per_byte": 2.5e9)", 7,
        "cannot be seconds a byte, as 4.2e-11: it is not in [1e-15, 1e-06]"},
       {R"("beta_s_per_byte": 4e-10)", R"("beta_s_per_byte": null)", 7, "null where a number must be"},

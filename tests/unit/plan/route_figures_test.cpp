@@ -13,7 +13,7 @@ using testing::Reads;
 using Table = std::vector<std::vector<std::int64_t>>;
 
 /// source, target, items of the messages of a stage, all ranks, in the order in which each rank sends.
-Table messages(std::vector<ExchangePlan> const& plans, std::size_t stage) {
+Table sent_in(std::vector<ExchangePlan> const& plans, std::size_t stage) {
   Table all;
   for (ExchangePlan const& plan : plans)
     for (Message const& m : plan.stages.at(stage).out) all.push_back({m.source, m.target, m.items});
@@ -45,10 +45,10 @@ Reads eight_items() {
 TEST(Split, PiecesAreSentFromTheLastRankDownAndReceivedFromTheFirstOn) {
   auto const plans = proven(Route::split, eight_items(), NodeMap::blocks(8, 4), capped(3));
   ASSERT_EQ(plans[0].stages.size(), 4u);
-  EXPECT_EQ(messages(plans, 0), Table{});
-  EXPECT_EQ(messages(plans, 1), (Table{{0, 3, 2}, {1, 3, 1}, {2, 1, 1}, {3, 1, 1}}));
-  EXPECT_EQ(messages(plans, 2), (Table{{1, 6, 2}, {2, 5, 3}, {3, 4, 3}}));
-  EXPECT_EQ(messages(plans, 3), (Table{{5, 4, 3}, {6, 7, 1}, {6, 4, 2}}));
+  EXPECT_EQ(sent_in(plans, 0), Table{});
+  EXPECT_EQ(sent_in(plans, 1), (Table{{0, 3, 2}, {1, 3, 1}, {2, 1, 1}, {3, 1, 1}}));
+  EXPECT_EQ(sent_in(plans, 2), (Table{{1, 6, 2}, {2, 5, 3}, {3, 4, 3}}));
+  EXPECT_EQ(sent_in(plans, 3), (Table{{5, 4, 3}, {6, 7, 1}, {6, 4, 2}}));
   EXPECT_EQ(plans[0].stages[2].after, std::vector<StageId>{1});
   EXPECT_EQ(plans[0].stages[3].after, std::vector<StageId>{2});
 }
@@ -57,7 +57,7 @@ TEST(Split, PiecesAreSentFromTheLastRankDownAndReceivedFromTheFirstOn) {
 TEST(Split, LessThanTheCapIsOneMessage) {
   for (std::int64_t const cap : {8, 9, 1000}) {
     auto const plans = proven(Route::split, eight_items(), NodeMap::blocks(8, 4), capped(cap));
-    EXPECT_EQ(messages(plans, 2), (Table{{3, 4, 8}}));
+    EXPECT_EQ(sent_in(plans, 2), (Table{{3, 4, 8}}));
   }
 }
 
@@ -65,7 +65,7 @@ TEST(Split, LessThanTheCapIsOneMessage) {
 TEST(Split, TheCapIsRaisedUntilEveryRankHasOne) {
   for (std::int64_t const cap : {1, 2}) {
     auto const plans = proven(Route::split, eight_items(), NodeMap::blocks(8, 4), capped(cap));
-    EXPECT_EQ(messages(plans, 2), (Table{{0, 7, 2}, {1, 6, 2}, {2, 5, 2}, {3, 4, 2}}));
+    EXPECT_EQ(sent_in(plans, 2), (Table{{0, 7, 2}, {1, 6, 2}, {2, 5, 2}, {3, 4, 2}}));
   }
 }
 
@@ -74,9 +74,9 @@ TEST(Split, RanksWithoutAMessageOfTheirOwnHelp) {
   Reads reads({0, 0, 0, 8, 0, 0, 0, 0});
   for (std::int32_t i = 0; i < 8; ++i) reads.add(3, i, {6});
   auto const plans = proven(Route::split, reads, NodeMap::blocks(8, 4), capped(2));
-  EXPECT_EQ(messages(plans, 1), (Table{{3, 0, 2}, {3, 1, 2}, {3, 2, 2}}));
-  EXPECT_EQ(messages(plans, 2), (Table{{0, 7, 2}, {1, 6, 2}, {2, 5, 2}, {3, 4, 2}}));
-  EXPECT_EQ(messages(plans, 3), (Table{{4, 6, 2}, {5, 6, 2}, {7, 6, 2}}));
+  EXPECT_EQ(sent_in(plans, 1), (Table{{3, 0, 2}, {3, 1, 2}, {3, 2, 2}}));
+  EXPECT_EQ(sent_in(plans, 2), (Table{{0, 7, 2}, {1, 6, 2}, {2, 5, 2}, {3, 4, 2}}));
+  EXPECT_EQ(sent_in(plans, 3), (Table{{4, 6, 2}, {5, 6, 2}, {7, 6, 2}}));
 }
 
 // Node 2 receives 3 items of node 0 and 5 of node 1. With a cap of 3 these were three messages for two ranks,
@@ -86,7 +86,7 @@ TEST(Split, TheLargestPiecesOfAllNodesAreDealtFirst) {
   for (std::int32_t i = 0; i < 3; ++i) reads.add(0, i, {4});
   for (std::int32_t i = 0; i < 5; ++i) reads.add(2, i, {5});
   auto const plans = proven(Route::split, reads, NodeMap::blocks(6, 2), capped(3));
-  EXPECT_EQ(messages(plans, 2), (Table{{1, 5, 3}, {2, 4, 1}, {3, 4, 4}}));
+  EXPECT_EQ(sent_in(plans, 2), (Table{{1, 5, 3}, {2, 4, 1}, {3, 4, 4}}));
 }
 
 /// Two nodes of four GPUs with two dies each; G0 to G7 are on one, G8 to G15 on the other.
@@ -115,10 +115,10 @@ TEST(Leader, Figure2SharesByHops) {
   options.dies.hops[0 * 8 + 2] = 2;
   options.dies.hops[0 * 8 + 3] = 3;
   auto const plans = proven(Route::leader, to_all(0, 10, {2, 3}), two_dies(), options);
-  EXPECT_EQ(messages(plans, near_stage), (Table{{0, 2, 6}, {0, 3, 4}}));
-  EXPECT_EQ(messages(plans, share_stage), (Table{{2, 3, 6}, {3, 2, 4}}));
-  EXPECT_EQ(messages(plans, network_stage), Table{});
-  EXPECT_EQ(messages(plans, hand_on_stage), Table{});
+  EXPECT_EQ(sent_in(plans, near_stage), (Table{{0, 2, 6}, {0, 3, 4}}));
+  EXPECT_EQ(sent_in(plans, share_stage), (Table{{2, 3, 6}, {3, 2, 4}}));
+  EXPECT_EQ(sent_in(plans, network_stage), Table{});
+  EXPECT_EQ(sent_in(plans, hand_on_stage), Table{});
 }
 
 // Figure 3: G1 is linked with G3 and not with G2, so G3 gets all of it and hands it on (equation 2).
@@ -127,25 +127,25 @@ TEST(Leader, Figure3SharesByLinks) {
   options.dies = {8, std::vector<int>(64, 0), std::vector<int>(64, 1)};
   options.dies.links[1 * 8 + 3] = 1;
   auto const plans = proven(Route::leader, to_all(1, 5, {2, 3}), two_dies(), options);
-  EXPECT_EQ(messages(plans, near_stage), (Table{{1, 3, 5}}));
-  EXPECT_EQ(messages(plans, share_stage), (Table{{3, 2, 5}}));
+  EXPECT_EQ(sent_in(plans, near_stage), (Table{{1, 3, 5}}));
+  EXPECT_EQ(sent_in(plans, share_stage), (Table{{3, 2, 5}}));
 }
 
 // Without links and hops the shares are equal; the largest remainder is the first one's. A reader on the
 // source's own GPU, and one that is alone on its GPU, get everything at once.
 TEST(Leader, NothingKnownIsSharedEqually) {
   auto const plans = proven(Route::leader, to_all(0, 5, {1, 2, 3, 4}), two_dies());
-  EXPECT_EQ(messages(plans, near_stage), (Table{{0, 1, 5}, {0, 2, 3}, {0, 3, 2}, {0, 4, 5}}));
-  EXPECT_EQ(messages(plans, share_stage), (Table{{2, 3, 3}, {3, 2, 2}}));
+  EXPECT_EQ(sent_in(plans, near_stage), (Table{{0, 1, 5}, {0, 2, 3}, {0, 3, 2}, {0, 4, 5}}));
+  EXPECT_EQ(sent_in(plans, share_stage), (Table{{2, 3, 3}, {3, 2, 2}}));
 }
 
 // Figure 4: two neighbours that are peers. One message of all, then one inside the GPU.
 TEST(Leader, Figure4PeersOfOneGpu) {
   auto const plans = proven(Route::leader, to_all(9, 4, {0, 1}), two_dies());
   ASSERT_EQ(plans[0].stages.size(), 5u);
-  EXPECT_EQ(messages(plans, network_stage), (Table{{9, 0, 4}}));
-  EXPECT_EQ(messages(plans, redistribute_stage), Table{});
-  EXPECT_EQ(messages(plans, hand_on_stage), (Table{{0, 1, 4}}));
+  EXPECT_EQ(sent_in(plans, network_stage), (Table{{9, 0, 4}}));
+  EXPECT_EQ(sent_in(plans, redistribute_stage), Table{});
+  EXPECT_EQ(sent_in(plans, hand_on_stage), (Table{{0, 1, 4}}));
   EXPECT_EQ(plans[0].stages[redistribute_stage].after, std::vector<StageId>{network_stage});
   EXPECT_EQ(plans[0].stages[hand_on_stage].after, std::vector<StageId>{redistribute_stage});
   EXPECT_EQ(plans[0].stages[share_stage].after, std::vector<StageId>{near_stage});
@@ -154,26 +154,26 @@ TEST(Leader, Figure4PeersOfOneGpu) {
 // Figure 5: m/2 to each leader, leaders exchange halves, then everything to the peers.
 TEST(Leader, Figure5SomeArePeers) {
   auto const plans = proven(Route::leader, to_all(9, 4, {0, 1, 2, 3}), two_dies());
-  EXPECT_EQ(messages(plans, network_stage), (Table{{9, 0, 2}, {9, 2, 2}}));
-  EXPECT_EQ(messages(plans, redistribute_stage), (Table{{0, 2, 2}, {2, 0, 2}}));
-  EXPECT_EQ(messages(plans, hand_on_stage), (Table{{0, 1, 4}, {2, 3, 4}}));
+  EXPECT_EQ(sent_in(plans, network_stage), (Table{{9, 0, 2}, {9, 2, 2}}));
+  EXPECT_EQ(sent_in(plans, redistribute_stage), (Table{{0, 2, 2}, {2, 0, 2}}));
+  EXPECT_EQ(sent_in(plans, hand_on_stage), (Table{{0, 1, 4}, {2, 3, 4}}));
 }
 
 // Figure 6: no peers, so nothing is handed on.
 TEST(Leader, Figure6NoneArePeers) {
   auto const plans = proven(Route::leader, to_all(9, 6, {0, 2, 4}), two_dies());
-  EXPECT_EQ(messages(plans, network_stage), (Table{{9, 0, 2}, {9, 2, 2}, {9, 4, 2}}));
-  EXPECT_EQ(messages(plans, redistribute_stage),
+  EXPECT_EQ(sent_in(plans, network_stage), (Table{{9, 0, 2}, {9, 2, 2}, {9, 4, 2}}));
+  EXPECT_EQ(sent_in(plans, redistribute_stage),
             (Table{{0, 2, 2}, {0, 4, 2}, {2, 4, 2}, {2, 0, 2}, {4, 0, 2}, {4, 2, 2}}));
-  EXPECT_EQ(messages(plans, hand_on_stage), Table{});
+  EXPECT_EQ(sent_in(plans, hand_on_stage), Table{});
 }
 
 // Where algorithms 2 and 3 of the paper contradict each other: only the odd die of a GPU reads.
 TEST(Leader, TheLowestReaderLeadsWhicheverDieItIs) {
   auto const plans = proven(Route::leader, to_all(9, 4, {1, 2, 3}), two_dies());
-  EXPECT_EQ(messages(plans, network_stage), (Table{{9, 1, 2}, {9, 2, 2}}));
-  EXPECT_EQ(messages(plans, redistribute_stage), (Table{{1, 2, 2}, {2, 1, 2}}));
-  EXPECT_EQ(messages(plans, hand_on_stage), (Table{{2, 3, 4}}));
+  EXPECT_EQ(sent_in(plans, network_stage), (Table{{9, 1, 2}, {9, 2, 2}}));
+  EXPECT_EQ(sent_in(plans, redistribute_stage), (Table{{1, 2, 2}, {2, 1, 2}}));
+  EXPECT_EQ(sent_in(plans, hand_on_stage), (Table{{2, 3, 4}}));
 }
 
 // Items that differ for every reader: nothing to share, one message a GPU.
@@ -183,9 +183,9 @@ TEST(Leader, DifferentItemsGoToLeadersInOneMessageAGpu) {
   Reads reads(owned);
   for (std::int32_t i = 0; i < 4; ++i) reads.add(9, i, {i});
   auto const plans = proven(Route::leader, reads, two_dies());
-  EXPECT_EQ(messages(plans, network_stage), (Table{{9, 0, 2}, {9, 2, 2}}));
-  EXPECT_EQ(messages(plans, redistribute_stage), Table{});
-  EXPECT_EQ(messages(plans, hand_on_stage), (Table{{0, 1, 1}, {2, 3, 1}}));
+  EXPECT_EQ(sent_in(plans, network_stage), (Table{{9, 0, 2}, {9, 2, 2}}));
+  EXPECT_EQ(sent_in(plans, redistribute_stage), Table{});
+  EXPECT_EQ(sent_in(plans, hand_on_stage), (Table{{0, 1, 1}, {2, 3, 1}}));
 }
 
 // Ranks on the processor are grouped by socket.
@@ -193,9 +193,9 @@ TEST(Leader, OnProcessorsASocketHasALeader) {
   NodeMap nodes = NodeMap::blocks(16, 8);
   for (Rank r = 0; r < 16; ++r) nodes.socket[testing::at(r)] = r % 8 / 4;
   auto const plans = proven(Route::leader, to_all(9, 4, {1, 3, 4, 7}), nodes);
-  EXPECT_EQ(messages(plans, network_stage), (Table{{9, 1, 2}, {9, 4, 2}}));
-  EXPECT_EQ(messages(plans, redistribute_stage), (Table{{1, 4, 2}, {4, 1, 2}}));
-  EXPECT_EQ(messages(plans, hand_on_stage), (Table{{1, 3, 4}, {4, 7, 4}}));
+  EXPECT_EQ(sent_in(plans, network_stage), (Table{{9, 1, 2}, {9, 4, 2}}));
+  EXPECT_EQ(sent_in(plans, redistribute_stage), (Table{{1, 4, 2}, {4, 1, 2}}));
+  EXPECT_EQ(sent_in(plans, hand_on_stage), (Table{{1, 3, 4}, {4, 7, 4}}));
 }
 
 // Section 2.3.1: each socket gathers, then its node. Rank 0 sends to node 1; the other socket gathers at 3.
@@ -208,28 +208,28 @@ TEST(ThreeStep, GathersBySocketFirst) {
   options.by_socket = true;
   auto const plans = proven(Route::three_step, reads, nodes, options);
   ASSERT_EQ(plans[0].stages.size(), 5u);
-  EXPECT_EQ(messages(plans, 1), (Table{{1, 0, 1}, {2, 3, 1}}));
-  EXPECT_EQ(messages(plans, 2), (Table{{3, 0, 2}}));
-  EXPECT_EQ(messages(plans, 3), (Table{{0, 7, 4}}));
-  EXPECT_EQ(messages(plans, 4), (Table{{7, 4, 4}}));
+  EXPECT_EQ(sent_in(plans, 1), (Table{{1, 0, 1}, {2, 3, 1}}));
+  EXPECT_EQ(sent_in(plans, 2), (Table{{3, 0, 2}}));
+  EXPECT_EQ(sent_in(plans, 3), (Table{{0, 7, 4}}));
+  EXPECT_EQ(sent_in(plans, 4), (Table{{7, 4, 4}}));
 }
 
 TEST(Order, EveryRankBeginsWithTheNextOne) {
   Reads reads({1, 1, 1, 1});
   for (Rank s = 0; s < 4; ++s) reads.add(s, 0, {0, 1, 2, 3});
   auto const plans = proven(Route::direct, reads, NodeMap::blocks(4, 4));
-  EXPECT_EQ(messages(plans, 0), (Table{{0, 1, 1},
-                                       {0, 2, 1},
-                                       {0, 3, 1},
-                                       {1, 2, 1},
-                                       {1, 3, 1},
-                                       {1, 0, 1},
-                                       {2, 3, 1},
-                                       {2, 0, 1},
-                                       {2, 1, 1},
-                                       {3, 0, 1},
-                                       {3, 1, 1},
-                                       {3, 2, 1}}));
+  EXPECT_EQ(sent_in(plans, 0), (Table{{0, 1, 1},
+                                      {0, 2, 1},
+                                      {0, 3, 1},
+                                      {1, 2, 1},
+                                      {1, 3, 1},
+                                      {1, 0, 1},
+                                      {2, 3, 1},
+                                      {2, 0, 1},
+                                      {2, 1, 1},
+                                      {3, 0, 1},
+                                      {3, 1, 1},
+                                      {3, 2, 1}}));
 }
 
 TEST(Options, AreRefusedWhereTheyHaveNoUse) {
