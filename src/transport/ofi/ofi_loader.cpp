@@ -14,7 +14,7 @@ namespace {
 constexpr char const* plugin_name = "libhostless_ofi.so";
 
 template <class Function>
-Function* entry(void* library, char const* symbol) {
+Function* ofi_entry(void* library, char const* symbol) {
   return reinterpret_cast<Function*>(dlsym(library, symbol));
 }
 
@@ -43,7 +43,8 @@ LoadedPlugin load_plugin() {
                          " (libfabric is missing or another one). Install the Debian package libfabric1.";
       continue;
     }
-    auto* const version = entry<ofi_plugin::InterfaceVersion>(library, ofi_plugin::interface_version_name);
+    auto* const version =
+        ofi_entry<ofi_plugin::InterfaceVersion>(library, ofi_plugin::interface_version_name);
     if (version != nullptr && version() == ofi_plugin::interface_version) return {library, path.string(), ""};
     dlclose(library);
     if (loaded.problem.empty())
@@ -60,7 +61,7 @@ OfiPlugin find_ofi_plugin() {
   LoadedPlugin const loaded = load_plugin();
   if (loaded.library == nullptr) return {"", "", loaded.problem};
   char text[1024] = "";
-  entry<ofi_plugin::Describe>(loaded.library, ofi_plugin::describe_name)(text, sizeof text);
+  ofi_entry<ofi_plugin::Describe>(loaded.library, ofi_plugin::describe_name)(text, sizeof text);
   std::string const said = text + 1;
   return text[0] == '+' ? OfiPlugin{loaded.path, said, ""} : OfiPlugin{loaded.path, "", said};
 }
@@ -76,7 +77,8 @@ std::unique_ptr<Transport> open_ofi_transport(Transport& below) {
     loaded = load_plugin();
     if (loaded.library == nullptr) throw Error(ErrorCode::environment, loaded.problem);
   });
-  return std::unique_ptr<Transport>(entry<ofi_plugin::Open>(loaded.library, ofi_plugin::open_name)(&below));
+  return std::unique_ptr<Transport>(
+      ofi_entry<ofi_plugin::Open>(loaded.library, ofi_plugin::open_name)(&below));
 }
 
 }  // namespace hostless

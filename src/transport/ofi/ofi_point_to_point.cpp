@@ -78,8 +78,7 @@ class OfiPointToPoint final : public PointToPoint {
   char const* queue_type() const override { return "ofi"; }
   std::size_t most_started() const override {
     constexpr std::int64_t half_of_a_card = 250;  // Slingshot has room for some 500 deferred operations (V-C)
-    return static_cast<std::size_t>(
-        (count_of)("HOSTLESS_QUEUE_STARTS", half_of_a_card));  // libfabric has a macro of that name
+    return static_cast<std::size_t>(count_of("HOSTLESS_QUEUE_STARTS", half_of_a_card));
   }
   bool may_progress_by_thread() const override { return !is_word("HOSTLESS_QUEUE_PROGRESS", "calls"); }
   void give_up() noexcept override {

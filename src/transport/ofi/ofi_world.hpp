@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
+#undef count_of  // a macro of theirs, a function of ours
 
 #include <atomic>
 #include <cstdint>
