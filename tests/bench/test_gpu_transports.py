@@ -31,7 +31,7 @@ class EveryGpuTransport(unittest.TestCase):
     def test_all_gpu_transports_between_processes(self):
         code, text = run("every_gpu_transport.py", "--starts", "processes")
         self.assertEqual(code, 0, text)
-        for gpu_transport, equal, refused in (("peer", 108, 54), ("nccl", 84, 78), ("nvshmem", 108, 54), ("host", 84, 78)):
+        for gpu_transport, equal, refused in (("peer", 180, 90), ("nccl", 140, 130), ("nvshmem", 180, 90), ("host", 140, 130)):
             self.assertIn(f"processes {gpu_transport}: {equal} equal, 0 differs, 0 failed, {refused} refused", text)
 
     def test_what_is_absent_is_said(self):
@@ -39,12 +39,12 @@ class EveryGpuTransport(unittest.TestCase):
         if "not tried" in text:
             self.skipTest(text)
         self.assertEqual(code, 0, text)
-        self.assertIn("0 failed, 78 refused; absent: this MPI takes no memory of GPUs", text)
+        self.assertIn("0 failed, 130 refused; absent: this MPI takes no memory of GPUs", text)
 
     def test_faults_are_found(self):
-        for fault, count in (("nccl:bits", "nccl: 0 equal, 84 differs, 0 failed"), ("host:refuse", "host: 42 equal, 0 differs, 42 failed"),
-                             ("nccl:lose", "nccl: 0 equal, 0 differs, 162 failed"),
-                             ("host:solve", "host: 84 equal, 0 differs, 42 failed")):
+        for fault, count in (("nccl:bits", "nccl: 0 equal, 140 differs, 0 failed"), ("host:refuse", "host: 70 equal, 0 differs, 70 failed"),
+                             ("nccl:lose", "nccl: 0 equal, 0 differs, 270 failed"),
+                             ("host:solve", "host: 140 equal, 0 differs, 70 failed")):
             with self.subTest(fault=fault):
                 code, text = run("every_gpu_transport.py", "--starts", "processes", "--gpu-transports", "nccl,host", fault=fault)
                 self.assertEqual(code, 1, text)

@@ -139,8 +139,16 @@ def test_update_of_ranks_that_differ():
             array[:len(own)] = 10 * turn + comm.rank
             exchange.update(array)
             assert array.tolist() == ([] if last else [10 * turn + comm.rank, 10 * turn + 1 - comm.rank])
-        for wrong in (np.array(1.0), np.float64(1), {}, np.zeros(3)):
-            with pytest.raises((hostless.UsageError, TypeError)):
+        released = memoryview(bytearray(8))
+        released.release()
+        every = np.zeros(2 * len(kept))
+        exchange.update(every[:len(kept)])
+        apart = every[::2]  # whose address and shape are known
+        every[:], apart[:len(own)] = -1, 7 + comm.rank
+        exchange.update(apart)
+        assert every.tolist() == ([] if last else [7 + comm.rank, -1, 8 - comm.rank, -1])
+        for wrong in (np.array(1.0), np.float64(1), {}, np.zeros(3), released):
+            with pytest.raises((hostless.UsageError, TypeError, ValueError)):
                 exchange.update(wrong if comm.rank == 1 else kept)
         exchange.update(kept)
 

@@ -99,7 +99,8 @@ class Exchange(_OfPlan):
 
         Collective: all ranks pass the arrays that belong together, in the same order. They are bound when one rank sees its
         own for the first time, or in the place of another, and then kept; the last eight are known. A rank without items
-        and ghosts passes any array of none.
+        and ghosts passes an array of none, of the type and shape of items that the others' have. Where one rank changes its
+        array and another does not, each call binds anew.
 
         Errors, on all ranks: UsageError (of an exchange of fields; what binding refuses), TypeError, PeerLostError.
         Cost: a number of each rank is gathered before the exchange, by the processor, whatever the stream; fields that are
@@ -168,7 +169,9 @@ def _key_of(array: Any) -> Any:
     """Tells memory apart that is alive; None: binding says what is wrong with it, on all ranks."""
     try:
         seen = array_of(array, "array")
-    except (TypeError, UsageError):
+    except Exception:  # of whatever package's array
+        return None
+    if not (seen.is_dense and seen.is_writable):
         return None
     return seen.address, seen.shape, seen.kind, seen.there, seen.device
 
