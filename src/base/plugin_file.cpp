@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 namespace hostless {
@@ -134,6 +135,43 @@ PluginFiles find_plugin_files(std::string const& name) {
     }
   }
   return found;
+}
+
+std::string not_found(PluginKind const& kind, PluginFiles const& files) {
+  if (!files.refused.empty()) return files.refused;
+  return kind.file +
+         " was not found next to the program, in its prefix's lib/hostless or in HOSTLESS_PLUGIN_DIR (" +
+         kind.use;
+}
+
+LoadedPlugin load_plugin_file(PluginKind const& kind, fs::path const& path, int scope) {
+  LoadedPlugin loaded{path.string(), dlopen(path.c_str(), RTLD_NOW | scope), {}};
+  if (loaded.library == nullptr) {
+    loaded.problem = loaded.path + " cannot be loaded: " + dlerror() + " (" + kind.cause;
+    return loaded;
+  }
+  auto* const version = reinterpret_cast<int (*)()>(dlsym(loaded.library, kind.version_symbol));
+  loaded.other_version = version == nullptr || version() != kind.version;
+  if (loaded.other_version) {
+    dlclose(loaded.library);
+    loaded.library = nullptr;
+    loaded.problem =
+        loaded.path +
+        " belongs to another version of hostless (the two do not fit). Build and install both together.";
+  }
+  return loaded;
+}
+
+LoadedPlugin load_plugin(PluginKind const& kind, int scope) {
+  PluginFiles const files = find_plugin_files(kind.file);
+  LoadedPlugin first;
+  if (files.paths.empty()) first.problem = not_found(kind, files);
+  for (fs::path const& path : files.paths) {
+    LoadedPlugin loaded = load_plugin_file(kind, path, scope);
+    if (!loaded.other_version) return loaded;
+    if (first.path.empty()) first = std::move(loaded);
+  }
+  return first;
 }
 
 }  // namespace hostless

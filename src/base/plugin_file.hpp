@@ -22,4 +22,25 @@ struct PluginFiles {
 /// matters alone that not everybody may write the file. What a group may write is its members' business.
 PluginFiles find_plugin_files(std::string const& name);
 
+/// What is loaded at run time, and the words for where it is not.
+struct PluginKind {
+  std::string file;
+  char const* version_symbol;  ///< an int() that says of which version the file is
+  int version;
+  std::string use;    ///< of a sentence on a file that is not found: what it is for, and what helps
+  std::string cause;  ///< of one on a file that cannot be loaded
+};
+struct LoadedPlugin {
+  std::string path;            ///< empty: there is no file
+  void* library = nullptr;     ///< of the loader, kept as long as the process lives; null: it cannot be used
+  std::string problem;         ///< why; empty: it is loaded, and of this version
+  bool other_version = false;  ///< an older installation lies on the way: the next file may fit
+};
+/// Why none of no files can be loaded.
+std::string not_found(PluginKind const& kind, PluginFiles const& files);
+/// scope  RTLD_LOCAL, or RTLD_GLOBAL where what it loads looks for its symbols
+LoadedPlugin load_plugin_file(PluginKind const& kind, std::filesystem::path const& path, int scope);
+/// The first of this version; where there is none, what the first one that was found lacks.
+LoadedPlugin load_plugin(PluginKind const& kind, int scope);
+
 }  // namespace hostless

@@ -37,15 +37,13 @@ std::string package_of(MpiVendor vendor) {
   return vendor == MpiVendor::openmpi ? "openmpi-bin and libopenmpi3" : "mpich and libmpich12";
 }
 
-std::string file_of(MpiVendor vendor) { return std::string("libhostless_mpi_") + name(vendor) + ".so"; }
-
-PluginFiles find_plugins(MpiVendor vendor) { return find_plugin_files(file_of(vendor)); }
-
-std::string not_found(MpiVendor vendor, PluginFiles const& plugins) {
-  if (!plugins.refused.empty()) return plugins.refused;
-  return file_of(vendor) + " was not found next to the program, in its prefix's lib/hostless or in " +
-         "HOSTLESS_PLUGIN_DIR (it carries messages over MPI). Build hostless with " +
-         (vendor == MpiVendor::openmpi ? "libopenmpi-dev" : "libmpich-dev") + " installed.";
+PluginKind kind_of(MpiVendor vendor) {
+  return {
+      std::string("libhostless_mpi_") + name(vendor) + ".so", mpi_plugin::interface_version_name,
+      mpi_plugin::interface_version,
+      std::string("it carries messages over MPI). Build hostless with ") +
+          (vendor == MpiVendor::openmpi ? "libopenmpi-dev" : "libmpich-dev") + " installed.",
+      "its MPI library is missing or another one). Install the Debian packages " + package_of(vendor) + "."};
 }
 
 template <class Function>
@@ -53,48 +51,12 @@ Function* entry(void* library, char const* symbol) {
   return reinterpret_cast<Function*>(dlsym(library, symbol));
 }
 
-struct Loaded {
-  void* library = nullptr;
-  std::string problem;
-  bool other_version = false;  ///< an older installation lies on the way: the next file may fit
-};
-
-Loaded load(MpiVendor vendor, fs::path const& path, int scope) {
-  Loaded loaded;
-  loaded.library = dlopen(path.c_str(), RTLD_NOW | scope);
-  if (loaded.library == nullptr) {
-    loaded.problem = path.string() + " cannot be loaded: " + dlerror() +
-                     " (its MPI library is missing or another one). Install the Debian packages " +
-                     package_of(vendor) + ".";
-    return loaded;
-  }
-  auto* const version =
-      entry<mpi_plugin::InterfaceVersion>(loaded.library, mpi_plugin::interface_version_name);
-  if (version == nullptr || version() != mpi_plugin::interface_version) {
-    dlclose(loaded.library);
-    loaded.library = nullptr;
-    loaded.other_version = true;
-    loaded.problem = path.string() +
-                     " belongs to another version of hostless (the two do not fit). Build and install both "
-                     "together.";
-  }
-  return loaded;
-}
-
 std::unique_ptr<Transport> open_plugin(MpiVendor vendor, int const* fortran_communicator) {
-  PluginFiles const plugins = find_plugins(vendor);
-  if (plugins.paths.empty()) throw Error(ErrorCode::environment, not_found(vendor, plugins));
-  std::string problem;
-  for (fs::path const& path : plugins.paths) {
-    // Global, because the MPI libraries load components of their own that look for their symbols.
-    Loaded const loaded = load(vendor, path, RTLD_GLOBAL);
-    if (loaded.library != nullptr)
-      return std::unique_ptr<Transport>(
-          entry<mpi_plugin::Open>(loaded.library, mpi_plugin::open_name)(fortran_communicator));
-    if (problem.empty()) problem = loaded.problem;
-    if (!loaded.other_version) break;
-  }
-  throw Error(ErrorCode::environment, problem);
+  // Global, because the MPI libraries load components of their own that look for their symbols.
+  LoadedPlugin const loaded = load_plugin(kind_of(vendor), RTLD_GLOBAL);
+  if (loaded.library == nullptr) throw Error(ErrorCode::environment, loaded.problem);
+  return std::unique_ptr<Transport>(
+      entry<mpi_plugin::Open>(loaded.library, mpi_plugin::open_name)(fortran_communicator));
 }
 
 std::optional<MpiVendor> vendor_in(std::string_view text) {
@@ -112,7 +74,7 @@ std::string library_version(void* library) {
 // In the child: loads the plugin and writes '+' and the version, or '-' and the problem ('~' where another
 // file may fit).
 [[noreturn]] void report_from_child(MpiVendor vendor, fs::path const& path, int to) {
-  Loaded const loaded = load(vendor, path, RTLD_LOCAL);
+  LoadedPlugin const loaded = load_plugin_file(kind_of(vendor), path, RTLD_LOCAL);
   std::string const text = loaded.library != nullptr ? std::string("+") + library_version(loaded.library)
                                                      : (loaded.other_version ? "~" : "-") + loaded.problem;
   ssize_t const written = write(to, text.data(), text.size());
@@ -232,8 +194,9 @@ std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor, int fortran_comm
 std::vector<MpiPlugin> mpi_plugins() {
   std::vector<MpiPlugin> plugins;
   for (MpiVendor const vendor : {MpiVendor::openmpi, MpiVendor::mpich}) {
-    PluginFiles const files = find_plugins(vendor);
-    MpiPlugin plugin{vendor, "", "", files.paths.empty() ? not_found(vendor, files) : ""};
+    PluginKind const kind = kind_of(vendor);
+    PluginFiles const files = find_plugin_files(kind.file);
+    MpiPlugin plugin{vendor, "", "", files.paths.empty() ? not_found(kind, files) : ""};
     for (fs::path const& path : files.paths) {
       std::string const answer = ask_child(vendor, path);
       if (answer[0] == '~' && !plugin.path.empty()) continue;
