@@ -162,17 +162,23 @@ void set_off(fid_domain* domain, Deferred& one, When const& when) {
 }
 }  // namespace
 
+// Writes and atomics say alike what goes where; `context` is what a completion names.
+template <class Message, class From, class To>
+void World::aim(Message& message, From const& from, int peer, To const& to, void* context) const {
+  message.msg_iov = &from;
+  message.iov_count = 1;
+  message.addr = peers_[static_cast<std::size_t>(peer)].address;
+  message.rma_iov = &to;
+  message.rma_iov_count = 1;
+  message.context = context;
+}
+
 void World::defer_write(Deferred& one, When const& when, std::span<std::byte const> from,
                         RemoteMemory const& to) {
   one.from = {const_cast<std::byte*>(from.data()), from.size()};
   one.to = {to.offset, from.size(), to.key};
   one.write.ep = endpoint_.get();
-  one.write.msg.msg_iov = &one.from;
-  one.write.msg.iov_count = 1;
-  one.write.msg.addr = peers_[static_cast<std::size_t>(to.peer)].address;
-  one.write.msg.rma_iov = &one.to;
-  one.write.msg.rma_iov_count = 1;
-  one.write.msg.context = &one.work.context;
+  aim(one.write.msg, one.from, to.peer, one.to, &one.work.context);
   one.work.op_type = FI_OP_WRITE;
   one.work.op.rma = &one.write;
   set_off(domain_.get(), one, when);
@@ -182,14 +188,9 @@ void World::defer_count(Deferred& one, When const& when, RemoteMemory const& to)
   one.addend = {&words_->one, 1};
   one.word = {to.offset, 1, to.key};
   one.atomic.ep = endpoint_.get();
-  one.atomic.msg.msg_iov = &one.addend;
-  one.atomic.msg.iov_count = 1;
-  one.atomic.msg.addr = peers_[static_cast<std::size_t>(to.peer)].address;
-  one.atomic.msg.rma_iov = &one.word;
-  one.atomic.msg.rma_iov_count = 1;
+  aim(one.atomic.msg, one.addend, to.peer, one.word, &one.work.context);
   one.atomic.msg.datatype = FI_UINT64;
   one.atomic.msg.op = FI_SUM;
-  one.atomic.msg.context = &one.work.context;
   one.work.op_type = FI_OP_ATOMIC;
   one.work.op.atomic = &one.atomic;
   set_off(domain_.get(), one, when);
@@ -247,16 +248,12 @@ void World::take_failure() {
 }
 
 // By a write into its memory, which its provider answers whatever its program does.
-void World::ask(Peer& peer) {
+void World::ask(int number) {
+  Peer& peer = peers_[static_cast<std::size_t>(number)];
   iovec const from{&words_->question, sizeof words_->question};
   fi_rma_iov const to{0, sizeof words_->question, key_of(Role::alive, 0)};
   fi_msg_rma message{};
-  message.msg_iov = &from;
-  message.iov_count = 1;
-  message.addr = peer.address;
-  message.rma_iov = &to;
-  message.rma_iov_count = 1;
-  message.context = &peer;
+  aim(message, from, number, to, &peer);
   long const code = fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
   if (code == 0) peer.asked = true;
   if (code != 0 && code != -FI_EAGAIN) peer.gone = true;
@@ -271,7 +268,7 @@ bool World::is_gone(int number) {
     peer.gone = now - peer.when > std::chrono::duration<double>(limits_.later_s);
   } else if (now - peer.when > pause) {
     peer.when = now;
-    ask(peer);
+    ask(number);
   }
   return peer.gone;
 }

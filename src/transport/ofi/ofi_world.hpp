@@ -136,7 +136,9 @@ class World {
   };
   void open();
   void post(Mail& mail);
-  void ask(Peer& peer);
+  void ask(int number);
+  template <class Message, class From, class To>
+  void aim(Message& message, From const& from, int peer, To const& to, void* context) const;
   void take_failure();
   void retire();
 
