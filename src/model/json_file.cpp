@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/control_characters.hpp"
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 #include "plan/json_cursor.hpp"
@@ -152,9 +153,7 @@ std::string JsonValue::text() const {
   if (!json_->is_string() || json_->get_ref<std::string const&>().find_first_not_of(' ') == std::string::npos)
     fail(fmt::format("{} where a text must be", shown()));
   auto const& text = json_->get_ref<std::string const&>();
-  auto const is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  if (std::any_of(text.begin(), text.end(), is_control))
-    fail(fmt::format("{} has control characters", shown()));
+  if (has_control_characters(text)) fail(fmt::format("{} has control characters", shown()));
   return text;
 }
 

@@ -198,6 +198,10 @@ class Machine(Command):
         lines = self.content("times.csv").decode().splitlines()[1:]
         self.assertLessEqual(set(times[:40]), set(lines))
         self.assertEqual(len(lines), 61)
+        self.write("times.csv", "\n".join([head, *lines[:29], *lines[30:]]) + "\n")  # one of the middle
+        self.run_it(*words, "--resume", "--quiet")
+        lines = self.content("times.csv").decode().splitlines()[1:]
+        self.assertEqual(len(lines), 61)
         self.assertIn("--samples times.csv is there", self.run_it(*words, code=2).stderr)  # nothing is lost
         of_others = self.run_it("machine", "measure", "--ranks", 3, "--samples", "times.csv", "--resume", code=2).stderr
         self.assertIn("times.csv:2: 'ping_pong of 2 ranks on 1 nodes by threads from ", of_others)

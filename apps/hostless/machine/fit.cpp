@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/control_characters.hpp"
 #include "base/file.hpp"
 #include "file_names.hpp"
 #include "hostless/base/error.hpp"
@@ -59,8 +59,7 @@ nlohmann::ordered_json json_of(Fit const& fit, ModelErrors const& errors) {
 }
 
 void check_text(char const* option, std::string const& text) {
-  auto const is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  if (std::any_of(text.begin(), text.end(), is_control))
+  if (has_control_characters(text))
     throw Error(ErrorCode::usage,
                 fmt::format("{} has control characters (it is for people). Leave them out.", option));
 }

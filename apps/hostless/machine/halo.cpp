@@ -86,8 +86,6 @@ int print_halo(HaloRequest const& o) {
   MachineModel const machine = load_machine(o.machine);
   BoxPartition const boxes = boxes_of(o);
   NodeMap const nodes = NodeMap::blocks(o.ranks, ranks_per_node(o, machine));
-  std::array<std::int64_t, 3> depth{};
-  for (std::size_t axis = 0; axis < 3; ++axis) depth[axis] = boxes.grid.extent[axis] > 1 ? o.depth : 0;
   auto const ways = ways_of(o, machine, boxes, nodes);
   if (!o.json.empty()) {
     nlohmann::ordered_json json = {{"version", 1},

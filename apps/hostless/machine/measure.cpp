@@ -167,22 +167,21 @@ void time_all(MeasureRequest const& o, Transport& transport, std::vector<Job> co
   bool const first = group.rank() == 0;
   double const each = o.seconds / static_cast<double>(std::max<std::size_t>(1, jobs.size()));
   std::size_t number = 0;
+  bool is_timed = false;
   for (Job const& job : jobs) {
     ++number;
     MessagePattern const& p = job.pattern;
-    if (group.any(first && samples.has(p))) {
-      if (first && !samples.has(p)) samples.add(p, 0);
-      continue;
-    }
+    if (group.any(first && samples.has(p))) continue;
     bench::Burst const burst{job.pairs, static_cast<std::size_t>(p.bytes), p.messages};
     double const seconds = bench::time_burst(transport, burst, each, WaitLimits::from_environment()).best();
     samples.add(p, seconds);
+    is_timed = true;
     if (first && !o.quiet)
       tell("{:>4} of {}: {:<9} {:>2} x {:>7.0f} bytes, {} ranks: {:.3f} us\n", number, jobs.size(),
            name(p.span), p.messages, p.bytes, p.active_ranks, 1e6 * seconds);
-    if (number % (jobs.size() / 10 + 1) == 0 || number == jobs.size())
-      group.together([&] { samples.keep(); });
+    if (number % (jobs.size() / 10 + 1) == 0) group.together([&] { samples.keep(); });
   }
+  if (is_timed) group.together([&] { samples.keep(); });
 }
 
 int measure(MeasureRequest const& o, Transport& transport) {
