@@ -102,7 +102,7 @@ class OfiPointToPoint final : public PointToPoint {
     if (!text.empty()) std::memcpy(all.data() + sizeof head, text.data(), text.size());
     return all;
   }
-  // The first of each rank's that cannot leave keeps those behind it.
+  // One that cannot leave keeps those behind it, whoever they are for: the queue is this rank's.
   void send_waiting() {
     while (!waiting_.empty() && world_->send(waiting_.front().first, waiting_.front().second))
       waiting_.pop_front();

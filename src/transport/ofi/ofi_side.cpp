@@ -96,6 +96,12 @@ class SendSide final : public Side {
     lent_.push_back(
         world_->lend(word(word_clear), word_bytes, key_of(Role::clear_to_send, number_), trigger_));
   }
+  // Its wait of e asks for e - 1: what says that e was taken may be on its way.
+  ~SendSide() override {
+    if (how_ != Delivery::small) return;
+    remains_.awaited = word(word_taken);
+    remains_.arrivals = epoch_;
+  }
   void start() override {
     begin();
     std::uint64_t const threshold = how_ == Delivery::standard ? 2 * epoch_ : epoch_;

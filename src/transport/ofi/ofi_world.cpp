@@ -21,6 +21,14 @@ void leave_alone(Object object) {
   all->push_back(std::move(object));
 }
 
+// Whether nothing of ours is under way. Counters are turned by 0: the provider sets off what a full queue left
+// behind, and whoever counts in one has gone on when it may be closed.
+bool is_done(Remains const& one) {
+  for (Counter const& counter : one.counters) fi_cntr_add(counter.get(), 0);
+  fid_cntr* const told = one.counters.back().get();
+  return fi_cntr_read(told) + fi_cntr_readerr(told) >= one.told;
+}
+
 }  // namespace
 
 void check(long code, char const* doing) {
@@ -107,14 +115,16 @@ void World::connect(std::vector<Bytes> const& all) {
 World::~World() {
   constexpr double patience_s = 1.0;
   auto const is_still = [this] {
-    retire();
-    return remains_.empty();
+    for (Remains const& one : remains_)
+      if (!is_done(one)) return false;
+    return true;
   };
   bool const still =
       !is_left_ && wait_for(
                        is_still, [] { return false; }, Deadline::after(patience_s)) == Waited::done;
   if (still) {
     endpoint_.reset();
+    remains_.clear();
     return;
   }
   leave_alone(std::move(remains_));
@@ -198,13 +208,11 @@ void World::defer_count(Deferred& one, When const& when, RemoteMemory const& to)
 
 void World::keep(Remains remains) {
   std::lock_guard const lock(mutex);
-  retire();
+  std::erase_if(remains_, [](Remains const& one) {
+    return is_done(one) && (one.awaited == nullptr ||
+                            std::atomic_ref(*const_cast<std::uint64_t*>(one.awaited)).load() >= one.arrivals);
+  });
   remains_.push_back(std::move(remains));
-}
-
-void World::retire() {
-  std::erase_if(remains_,
-                [](Remains const& one) { return fi_cntr_read(one.counters.back().get()) == one.told; });
 }
 
 void World::post(Mail& mail) {
@@ -239,12 +247,20 @@ bool World::receive(Bytes& text) {
   }
 }
 
-// A question to a rank that is no longer there. Of what was deferred counters tell.
+// A receive is posted again. A question: that rank is no longer there. What was deferred: its counter of what has
+// ended hears of it, for the provider tells only of what went well.
 void World::take_failure() {
   fi_cq_err_entry failure{};
-  if (fi_cq_readerr(completions_.get(), &failure, 0) != 1) return;
+  if (fi_cq_readerr(completions_.get(), &failure, 0) != 1 || failure.op_context == nullptr) return;
+  for (Mail& mail : mail_)
+    if (failure.op_context == &mail) return post(mail);
   for (Peer& peer : peers_)
-    if (failure.op_context == &peer) peer.gone = true;
+    if (failure.op_context == &peer) {
+      peer.gone = true;
+      return;
+    }
+  auto const* const work = static_cast<fi_deferred_work const*>(failure.op_context);  // its first member
+  fi_cntr_adderr(work->completion_cntr, 1);
 }
 
 // By a write into its memory, which its provider answers whatever its program does.

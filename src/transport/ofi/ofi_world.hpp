@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -75,7 +76,10 @@ struct Remains {
   std::vector<Counter> counters;
   std::vector<Region> regions;
   std::deque<Deferred> deferred;
-  std::uint64_t told = 0;  ///< counters.back() counts so many when nothing is under way
+  std::uint64_t told = 0;  ///< counters.back() counts so many when nothing of ours is under way
+  /// A word of `memory` that others count in, and what it will be when nothing of theirs is; null: there is none.
+  std::uint64_t const* awaited = nullptr;
+  std::uint64_t arrivals = 0;
 };
 
 /// The information of a provider that can carry; null: none can, and why.
@@ -140,7 +144,6 @@ class World {
   template <class Message, class From, class To>
   void aim(Message& message, From const& from, int peer, To const& to, void* context) const;
   void take_failure();
-  void retire();
 
   WaitLimits limits_ = WaitLimits::from_environment();
   Info info_;
@@ -158,9 +161,9 @@ class World {
   };
   std::unique_ptr<Words> words_ = std::make_unique<Words>();
   Region alive_region_;
-  std::deque<Remains> remains_;
+  std::list<Remains> remains_;  // which destroys in place: regions before their memory
   std::atomic<std::uint32_t> next_number_{0};
-  bool is_left_ = false;
+  std::atomic<bool> is_left_{false};
 };
 
 /// Errors  environment  libfabric's name of a negative `code`
