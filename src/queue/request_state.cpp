@@ -45,7 +45,8 @@ void RequestState::start() {
   try {
     for (auto const& part : parts_) part->start();
   } catch (Error const&) {  // the library that carries it says that somebody is gone
-    is_lost_ = true;
+    is_lost_ = last.lost = true;
+    leave_all();
   }
 }
 
