@@ -190,6 +190,12 @@ std::optional<Reason> Communicator::choose(Call const& call, Sizes const& sizes,
   return Reason::counts_unknown;
 }
 
+void Communicator::leave() {
+  for (auto const& one : taken_)
+    if (one->exchange) one->exchange->leave();
+  never_ = Reason::set_up_failed;
+}
+
 std::optional<Reason> Communicator::carry(Call const& call, int& code) {
   if (never_) return never_;
   Items const send = items_of(call.send.type), receive = items_of(call.receive.type);
@@ -197,6 +203,7 @@ std::optional<Reason> Communicator::carry(Call const& call, int& code) {
   Taken* chosen = nullptr;
   if (auto const reason = choose(call, sizes, chosen)) return reason;
   if (chosen == nullptr) {
+    leave();
     code =
         fail(call.comm, std::string(call.name) +
                             ": counts have changed on this rank (HOSTLESS_PRELOAD_COUNTS says that they are "

@@ -52,6 +52,8 @@ class Communicator {
   /// Carries the call, or says why it is MPI's: all ranks alike, where they call alike.
   /// code  what the call then returns
   std::optional<Reason> carry(Call const& call, int& code);
+  /// This rank can go on with nothing that was agreed: those that wait for it hear that it is lost.
+  void leave();
 
  private:
   std::optional<Reason> may_not(MPI_Comm comm) const;

@@ -1,15 +1,16 @@
 #include "preload/items.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <atomic>
 #include <cstring>
 #include <initializer_list>
 
 namespace hostless::preload {
 namespace {
 
-/// Buffers may lie in the memory of a GPU, which MPI knows how to read.
-bool has_gpu_runtime() {
+bool finds_gpu_runtime() {
   for (char const* name : {"libcuda.so.1", "libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6",
                            "libamdhip64.so.7", "libze_loader.so.1"}) {
     void* const library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
@@ -18,6 +19,22 @@ bool has_gpu_runtime() {
     return true;
   }
   return false;
+}
+
+/// Buffers may lie in the memory of a GPU, which MPI knows how to read. The loader is asked again when it has loaded
+/// something since: it looks through folders for a library that is not there.
+bool has_gpu_runtime() {
+  static std::atomic<unsigned long long> asked_at{0};
+  static std::atomic<bool> has{false};
+  unsigned long long loaded = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        *static_cast<unsigned long long*>(to) = info->dlpi_adds;
+        return 1;
+      },
+      &loaded);
+  if (!has && asked_at.exchange(loaded) != loaded) has = finds_gpu_runtime();
+  return has;
 }
 
 std::byte* start_of(Side const& side, Items const& items, std::size_t k) {

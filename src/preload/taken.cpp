@@ -73,6 +73,7 @@ void Communicator::make(MPI_Comm comm, Taken& made) {
   std::uint64_t const all = agree(comm, bits).bits;
   if ((all & is_made) != 0) return;
   made.exchange.reset();
+  made.memory.reset();
   if ((all & in_step) == 0)
     never_ = made.never = Reason::set_up_failed;
   else

@@ -22,14 +22,16 @@ template <class HandOn>
 int taken_or(Call const& call, HandOn const& hand_on) noexcept {
   Reason reason = Reason::mpi_refuses;
   if (is_plausible(call)) {
+    Communicator* communicator = nullptr;
     try {
       int code = MPI_SUCCESS;
-      Communicator* const communicator = communicator_of(call.comm);
+      communicator = communicator_of(call.comm);
       auto const is_handed_on =
           communicator == nullptr ? std::optional(Reason::mpi_refuses) : communicator->carry(call, code);
       if (!is_handed_on) return code;
       reason = *is_handed_on;
     } catch (std::exception const& error) {  // other ranks may have gone on with the call
+      if (communicator != nullptr) communicator->leave();
       return fail(call.comm, error.what());
     }
   }
