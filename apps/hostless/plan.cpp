@@ -47,15 +47,22 @@ MachineModel machine_with_costs(std::string const& name_or_file) {
   return machine;
 }
 
-// The plans' own route as they are, with their credits; the others from the patterns.
+// The plans' own route as they are; the others alike: from the patterns alone, or, where buffers are free by messages
+// of their own, from plans that have these.
 void price(PlanRequest const& o, PlanSet const& set, Prices& prices) {
   std::vector<ExchangeCounts> counts;
   PlanOptions options = set.options;
   options.by_socket = false, options.dies = {};  // of the plans' own route
-  for (Route route : all_routes)
-    counts.push_back(route == set.plans.front().route
-                         ? count_exchange(set.plans)
-                         : count_exchange(route, set.patterns, set.plans.front().nodes, {}, options));
+  NodeMap const& nodes = set.plans.front().nodes;
+  bool const has_credits = options.reuse_guarantee != ReuseGuarantee::reduction;
+  for (Route route : all_routes) {
+    if (route == set.plans.front().route)
+      counts.push_back(count_exchange(set.plans));
+    else if (has_credits)
+      counts.push_back(count_exchange(make_plans(route, set.patterns, nodes, options)));
+    else
+      counts.push_back(count_exchange(route, set.patterns, nodes, {}, options));
+  }
   prices.ways = price_ways(prices.machine, counts, o.memory, item_bytes);
 }
 

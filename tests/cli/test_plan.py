@@ -4,8 +4,11 @@ import json
 import os
 import shutil
 import unittest
+from pathlib import Path
 
 from hostless_command import COMMAND, Command, chain, market
+
+PLANS = Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "plan"
 
 GRID = ("--generate", "poisson2d", "--size", "12")
 
@@ -78,6 +81,15 @@ class Plan(Command):
         self.assertTrue(self.refused(3, "plan", *words, "--machine", "bad.json").startswith("bad.json:1: version: 7"))
         self.assertIn("lumi: no data", self.refused(3, "plan", *words, "--machine", "lumi"))
         self.refused(2, "plan", *words, "--machine", "nowhere")
+
+    def test_routes_are_priced_alike_where_buffers_are_freed_by_messages(self):
+        def messages(name):
+            ways = self.plan("--load", PLANS / name, "--machine", "lassen")["prices"]["ways"]
+            return {way["route"]: [one["messages"] for one in way["total"].values()] for way in ways}
+        alone, with_credits = messages("good_direct.json"), messages("good_credit.json")
+        self.assertEqual(len(alone), 5)
+        for route, counts in alone.items():  # an empty one for each
+            self.assertEqual(with_credits[route], [2 * count for count in counts], route)
 
     def test_the_table_says_the_same(self):
         text = self.run_it("plan", *GRID, "--ranks", 3, "--json", "plan.json").stdout
