@@ -73,13 +73,8 @@ Pairing pair_nodes(std::vector<Asked> const& asked, NodeMap const& nodes, ItemWe
 /// The paired rank of `source` on another node: same place in the list of the node's ranks (figure 2.4).
 class SamePosition {
  public:
-  explicit SamePosition(NodeMap const& nodes) : members_(at(nodes.nodes())) {
-    for (Rank r = 0; r < nodes.ranks(); ++r) {
-      auto& ranks = members_[at(nodes.node[at(r)])];
-      position_.push_back(ranks.size());
-      ranks.push_back(r);
-    }
-  }
+  explicit SamePosition(NodeMap const& nodes)
+      : members_(members_of(nodes)), position_(places_of(members_, nodes.ranks())) {}
   Rank on(int node, Rank source) const {
     auto const& ranks = members_[at(node)];
     return ranks[position_[at(source)] % ranks.size()];
@@ -149,6 +144,13 @@ std::vector<std::vector<Rank>> members_of(NodeMap const& nodes) {
   std::vector<std::vector<Rank>> members(at(nodes.nodes()));
   for (Rank r = 0; r < nodes.ranks(); ++r) members[at(nodes.node[at(r)])].push_back(r);
   return members;
+}
+
+std::vector<std::size_t> places_of(std::vector<std::vector<Rank>> const& members, Rank ranks) {
+  std::vector<std::size_t> place(at(ranks));
+  for (auto const& list : members)
+    for (std::size_t k = 0; k < list.size(); ++k) place[at(list[k])] = k;
+  return place;
 }
 
 std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,

@@ -28,7 +28,7 @@ using Items = std::vector<std::int32_t>;
 class FromSource {
  public:
   FromSource(Collector& collect, Rank source, Pattern const& pattern, NodeMap const& nodes,
-             std::vector<int> const& gpu, std::vector<int> const& die, DieLinks const& dies)
+             std::vector<int> const& gpu, std::vector<std::size_t> const& die, DieLinks const& dies)
       : collect_(collect), source_(source), nodes_(nodes), gpu_(gpu), die_(die), dies_(dies) {
     for (Rank const reader : pattern.receiver) {
       auto const [entry, added] = leader_.emplace(gpu_[at(reader)], reader);
@@ -96,7 +96,7 @@ class FromSource {
     std::vector<std::int64_t> links, hops;
     for (Rank const reader : readers) {
       if (dies_.dies == 0) return std::vector<std::int64_t>(readers.size(), 1);
-      std::size_t const entry = at(die_[at(source_)]) * at(dies_.dies) + at(die_[at(reader)]);
+      std::size_t const entry = die_[at(source_)] * at(dies_.dies) + die_[at(reader)];
       links.push_back(dies_.links[entry]);
       hops.push_back(dies_.hops[entry]);
     }
@@ -110,7 +110,8 @@ class FromSource {
   Collector& collect_;
   Rank source_;
   NodeMap const& nodes_;
-  std::vector<int> const &gpu_, &die_;
+  std::vector<int> const& gpu_;          // [ranks]
+  std::vector<std::size_t> const& die_;  // [ranks]
   DieLinks const& dies_;
   std::map<int, Rank> leader_;                       // GPU: its lowest rank that reads anything of the source
   std::map<std::vector<Rank>, Items> shared_, far_;  // readers of one GPU, leaders of one node: items
@@ -133,9 +134,7 @@ std::vector<int> gpus_of(NodeMap const& nodes) {
 void add_leader(Collector& collect, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                 DieLinks const& dies) {
   std::vector<int> const gpu = gpus_of(nodes);
-  std::vector<int> die(gpu.size());
-  for (auto const& ranks : members_of(nodes))
-    for (std::size_t k = 0; k < ranks.size(); ++k) die[at(ranks[k])] = static_cast<int>(k);
+  std::vector<std::size_t> const die = places_of(members_of(nodes), nodes.ranks());
   for (Rank s = 0; s < nodes.ranks(); ++s) {
     FromSource from(collect, s, patterns[at(s)], nodes, gpu, die, dies);
     from.add_near();
