@@ -49,8 +49,8 @@ class Collector {
 
 /// [nodes] the ranks of each, rising.
 std::vector<std::vector<Rank>> members_of(NodeMap const& nodes);
-/// [ranks] the place of each in the list of its node.
-std::vector<std::size_t> places_of(std::vector<std::vector<Rank>> const& members, Rank ranks);
+/// [ranks] the position of each in the list of its node.
+std::vector<std::size_t> positions_of(std::vector<std::vector<Rank>> const& members, Rank ranks);
 
 /// The messages of route split beside those inside nodes.
 ///

@@ -74,7 +74,7 @@ Pairing pair_nodes(std::vector<Asked> const& asked, NodeMap const& nodes, ItemWe
 class SamePosition {
  public:
   explicit SamePosition(NodeMap const& nodes)
-      : members_(members_of(nodes)), position_(places_of(members_, nodes.ranks())) {}
+      : members_(members_of(nodes)), position_(positions_of(members_, nodes.ranks())) {}
   Rank on(int node, Rank source) const {
     auto const& ranks = members_[at(node)];
     return ranks[position_[at(source)] % ranks.size()];
@@ -146,11 +146,11 @@ std::vector<std::vector<Rank>> members_of(NodeMap const& nodes) {
   return members;
 }
 
-std::vector<std::size_t> places_of(std::vector<std::vector<Rank>> const& members, Rank ranks) {
-  std::vector<std::size_t> place(at(ranks));
+std::vector<std::size_t> positions_of(std::vector<std::vector<Rank>> const& members, Rank ranks) {
+  std::vector<std::size_t> position(at(ranks));
   for (auto const& list : members)
-    for (std::size_t k = 0; k < list.size(); ++k) place[at(list[k])] = k;
-  return place;
+    for (std::size_t k = 0; k < list.size(); ++k) position[at(list[k])] = k;
+  return position;
 }
 
 std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,

@@ -134,7 +134,7 @@ std::vector<int> gpus_of(NodeMap const& nodes) {
 void add_leader(Collector& collect, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                 DieLinks const& dies) {
   std::vector<int> const gpu = gpus_of(nodes);
-  std::vector<std::size_t> const die = places_of(members_of(nodes), nodes.ranks());
+  std::vector<std::size_t> const die = positions_of(members_of(nodes), nodes.ranks());
   for (Rank s = 0; s < nodes.ranks(); ++s) {
     FromSource from(collect, s, patterns[at(s)], nodes, gpu, die, dies);
     from.add_near();
