@@ -70,13 +70,21 @@ class Command(unittest.TestCase):
         self.addCleanup(end, process)
         return process
 
+    def wait_until(self, happened, what, process=None):
+        """Waits for what `happened()` tells, however slow the machine is; `process` must not end before."""
+        until = time.monotonic() + SLOWEST
+        while not happened():
+            if process is not None:
+                self.assertIsNone(process.poll(), f"it has ended before: {what}")
+            self.assertLess(time.monotonic(), until, f"never came: {what}")
+            time.sleep(0.002)
+
     def wait_for_file(self, name, process):
         """Waits until a running solve has written a file (a checkpoint: it is iterating)."""
-        until = time.monotonic() + SLOWEST
-        while not (self.folder / name).exists():
-            self.assertIsNone(process.poll(), "the solve has ended early")
-            self.assertLess(time.monotonic(), until, f"{name} never came")
-            time.sleep(0.01)
+        self.wait_until((self.folder / name).exists, f"the file {name}", process)
+
+    def wait_until_gone(self, processes):
+        self.wait_until(lambda: not any(map(alive, processes)), "the end of what it has started")
 
     def lose(self, job, rank, within):
         """Kills a rank of a job with `--json result.json`, which ends in time and says so. The result."""
@@ -155,6 +163,27 @@ def alive(process):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def catches(process, number):
+    """Whether a process has a handler of a signal by now: before, the signal just ends it."""
+    try:
+        caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", Path(f"/proc/{process}/status").read_text(), re.M)
+    except OSError:
+        return False
+    return caught is not None and int(caught[1], 16) >> (number - 1) & 1 == 1
+
+
+def cpu_seconds(ancestor):
+    """The processor time of a process and of all below it: what goes on beside them adds nothing to it."""
+    ticks = 0
+    for process in (ancestor, *descendants(ancestor)):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # its parent has its time now
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def ranks_of(job):
