@@ -63,7 +63,7 @@ bool is_told_of(int stuck) {
   bool in_time = false;
   auto const one = [&](int number) {
     if (number != stuck) return false;
-    in_time = wait_for([] { return told == 1; }, [] { return false; }, Deadline::after(20)) == Waited::done;
+    in_time = wait_for([] { return told == 1; }, [] { return false; }, Deadline::after(120)) == Waited::done;
     return true;
   };
   EXPECT_EQ(run_thread_team(3, one, [] {}), 3);

@@ -73,7 +73,7 @@ void expect_nobody_waits_in_a_test() {
 
 template <class Gpu>
 void expect_a_lost_rank_is_found_and_forgotten() {
-  constexpr double deadline_s = 0.2;
+  constexpr double deadline_s = 1;  // which no rank that is only slow takes
   constexpr int ranks = 3;
   testing::Reads const reads = testing::Reads({3, 3, 3}).add(0, 1, {1}).add(1, 0, {0, 2}).add(2, 2, {1});
   auto const plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(ranks, ranks));
