@@ -18,7 +18,7 @@ namespace {
 template <class Poll>
 void await(Endpoint& endpoint, Poll&& poll, std::string const& what) {
   auto const waited = wait_for(
-      poll, [&] { return endpoint.peer_left(); }, Deadline::after(30));
+      poll, [&] { return endpoint.peer_left(); }, Deadline::after(240));
   expect(waited == Waited::done, what + (waited == Waited::late ? " never came" : ": a peer left"));
 }
 
@@ -289,7 +289,7 @@ void leave_case(Transport& t) {
     if (me == leaver) {
       e.leave();
     } else {
-      auto const waited = wait_for([&] { return e.peer_left(); }, [] { return false; }, Deadline::after(30));
+      auto const waited = wait_for([&] { return e.peer_left(); }, [] { return false; }, Deadline::after(240));
       expect(waited == Waited::done, "the others see that a rank left");
       expect(e.peer_left(), "and go on seeing it");
     }

@@ -138,7 +138,7 @@ TEST(Loss, WhoGaveUpContributesNothing) {
       EXPECT_FALSE(wire.finish_sum({&total, 1}));
       over = true;
     } else {
-      wait_for([&] { return over.load(); }, [] { return false; }, Deadline::after(20));
+      wait_for([&] { return over.load(); }, [] { return false; }, Deadline::after(240));
       wire.begin_sum({&one, 1});
       EXPECT_FALSE(wire.finish_sum({&total, 1})) << "the sum is " << total;
     }

@@ -60,7 +60,7 @@ void expect_nobody_waits_in_a_test() {
       }
       transport.group().barrier();
       if (rank != first) gpu.calls().start(0);
-      Deadline const deadline = Deadline::after(60);
+      Deadline const deadline = Deadline::after(240);
       MessageState how_far = gpu.calls().test();
       for (; how_far == MessageState::under_way && !deadline.passed(); how_far = gpu.calls().test())
         std::this_thread::yield();
