@@ -423,9 +423,12 @@ TEST_P(Faults, DeadAtEveryPointEndInTime) {
     EXPECT_EQ(code, 4) << what;
     EXPECT_EQ(board->kept, ranks() - 1) << what;
   };
+  // An mpirun takes a second to start and to end: there each point once, of one method or another.
+  int const stride = survives() ? 1 : static_cast<int>(all_methods().size());
+  int first = 0;
   for (Method method : all_methods())
-    for (int at = 0; at < first_points; ++at) die(method, at, 1);
-  for (int at = 0; at < first_points; ++at) die(Method::cg, at, 3);
+    for (int at = first++ % stride; at < first_points; at += stride) die(method, at, 1);
+  for (int at = first % stride; at < first_points; at += stride) die(Method::cg, at, 3);
 }
 
 TEST(ForkedChild, OfARankIsNoRank) {

@@ -147,7 +147,7 @@ def on_a_terminal(program, **environment):
 
 
 def test_progress_on_a_terminal_and_nowhere_else():
-    program = "import hostless; hostless.Matrix(hostless.generate('poisson7', 130), ranks=2, partition='metis')"
+    program = "import hostless; hostless.Matrix(hostless.generate('poisson7', 100), ranks=2, partition='metis')"
     seen = on_a_terminal(program, HOSTLESS_PROGRESS="1")  # each stage may be over within a second
     assert len(re.findall(r"\r\x1b\[K[a-zA-Z ]+   [0-9]+ %   [0-9]+ s", seen)) > 2
     assert "making arrays" in seen and "partitioning" in seen
