@@ -181,9 +181,9 @@ Neighbors moore(int ranks, int rank, int dimension, int radius) {
     int const length = axes[static_cast<std::size_t>(axis)], steps = std::min(radius, length / 2);
     std::set<int> wider;
     for (int const from : reached) {
-      int const place = from / stride % length;
+      int const at = from / stride % length;
       for (int step = -steps; step <= steps; ++step)
-        wider.insert(from + ((place + step + length) % length - place) * stride);
+        wider.insert(from + ((at + step + length) % length - at) * stride);
     }
     reached = std::move(wider);
   }
