@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t longest_block = std::size_t{1} << 28;
 constexpr int most_radius = 1024, most_dimensions = 4;
-constexpr char const* library = "library";
+constexpr char const* library_way = "library";
 
 struct NeighborOptions {
   MessageOptions common;
@@ -30,7 +30,7 @@ struct NeighborOptions {
 };
 
 std::vector<std::string> way_names() {
-  std::vector<std::string> names{library, "auto"};
+  std::vector<std::string> names{library_way, "auto"};
   for (Route const route : all_routes) names.emplace_back(name(route));
   return names;
 }
@@ -45,9 +45,9 @@ bench::NeighborAllgather what_of(NeighborOptions const& o, Transport& transport)
   what.ranks_per_node = o.ranks_per_node;
   what.bytes = o.common.sizes;
   for (std::string const& word : o.ways.empty() ? way_names() : o.ways) {
-    if (word == library && !is_mpi && o.ways.empty()) continue;
-    bench::NeighborWay way{word == library, std::nullopt, word};
-    if (word != library && word != "auto") way.route = route_from(word.c_str());
+    if (word == library_way && !is_mpi && o.ways.empty()) continue;
+    bench::NeighborWay way{word == library_way, std::nullopt, word};
+    if (word != library_way && word != "auto") way.route = route_from(word.c_str());
     what.ways.push_back(way);
   }
   return what;
@@ -112,7 +112,7 @@ int time_neighbors(NeighborOptions const& o, Transport& transport) {
   return 0;
 }
 
-void add_options(CLI::App& c, std::shared_ptr<NeighborOptions> const& o) {
+void add_neighbor_options(CLI::App& c, std::shared_ptr<NeighborOptions> const& o) {
   o->common.ranks.add(c, "the neighbourhood");
   c.add_option("--pattern", o->pattern,
                "Who sends to whom: rsg, a random sparse graph, or moore, a neighbourhood in a grid of ranks")
@@ -158,7 +158,7 @@ void add_bench_neighbor(CLI::App& bench, Arguments const& arguments, std::functi
   for (std::size_t bytes = 4096; bytes <= std::size_t{4} << 20; bytes *= 4) o->common.sizes.push_back(bytes);
   CLI::App* c = bench.add_subcommand("neighbor",
                                      "Neighbourhood allgathers by every route, beside the MPI library's own");
-  add_options(*c, o);
+  add_neighbor_options(*c, o);
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
       std::string const& json = o->common.measure.json;
