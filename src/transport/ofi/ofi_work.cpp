@@ -86,10 +86,10 @@ bool World::sweep() {
 }
 
 void World::sweep_until_end() {
-  constexpr std::chrono::milliseconds pause(5);
+  constexpr std::chrono::milliseconds pause(5), rest(1000);
   std::unique_lock lock(watching_);
   while (!ends_) {
-    wakes_.wait(lock, [this] { return ends_ || is_stirred_.load(); });
+    wakes_.wait_for(lock, rest, [this] { return ends_ || is_stirred_.load(); });
     is_stirred_.store(false);
     do wakes_.wait_for(lock, pause, [this] { return ends_; });
     while (!ends_ && !sweep());
@@ -102,7 +102,7 @@ void World::end_watch() {
     ends_ = true;
     wakes_.notify_one();
   }
-  if (sweeper_.joinable()) sweeper_.join();
+  if (sweeper_.joinable()) sweeper_.join();  // bounded: it is woken, and polls only
 }
 
 }  // namespace hostless::ofi

@@ -207,7 +207,7 @@ class World {
 
   // Of the thread that watches.
   std::mutex watching_;
-  std::condition_variable wakes_;
+  std::condition_variable wakes_;  // bounded: waited for by wait_for of a second
   std::set<Remains const*> watched_;
   std::atomic<bool> is_stirred_{false};
   bool ends_ = false;
