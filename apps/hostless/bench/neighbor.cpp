@@ -158,6 +158,7 @@ void add_bench_neighbor(CLI::App& bench, Arguments const& arguments, std::functi
   for (std::size_t bytes = 4096; bytes <= std::size_t{4} << 20; bytes *= 4) o->common.sizes.push_back(bytes);
   CLI::App* c = bench.add_subcommand("neighbor",
                                      "Neighbourhood allgathers by every route, beside the MPI library's own");
+  c->alias("neighbour");
   add_neighbor_options(*c, o);
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
