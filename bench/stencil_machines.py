@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A stencil on two machines that are network namespaces of this one: bits, and the depth of halos that is chosen on links of other rates.
 
-    python3 bench/stencil_machines.py HOSTLESS [--rates none,1gbit,100mbit,10mbit] [--size 512,512] [--steps 400] [--ranks 1]
+    python3 bench/stencil_machines.py HOSTLESS [--rates none,1gbit,100mbit,10mbit] [--delay-us 0] [--size 512,512] [--steps 400] [--ranks 1]
         [--json FILE] [--picture FILE.svg]
 
 Needs root, `ip` and `tc`, and Open MPI. Two hosts of so many ranks each are joined by a bridge; each link takes so many bits a second. Of every
@@ -12,60 +12,12 @@ namespaces here.
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-
-def call(*words, check=True):
-    return subprocess.run(words, check=check, capture_output=True, text=True, timeout=60)
-
-
-class Machines:
-    """Two namespaces, a host name and an address each, joined by a bridge in a third."""
-
-    def __init__(self, rate: str, folder: Path):
-        self.name, self.folder = f"hostless{os.getpid()}", folder
-        self.spaces = [f"{self.name}-{k}" for k in (1, 2)]
-        self.bridge = f"{self.name}-b"
-        try:
-            self.make(rate)
-        except BaseException:
-            self.end()
-            raise
-
-    def make(self, rate: str):
-        call("ip", "netns", "add", self.bridge)
-        call("ip", "-n", self.bridge, "link", "add", "br0", "type", "bridge")
-        call("ip", "-n", self.bridge, "link", "set", "br0", "up")
-        for k, space in enumerate(self.spaces, 1):
-            call("ip", "netns", "add", space)
-            call("ip", "-n", space, "link", "set", "lo", "up")
-            call("ip", "-n", space, "link", "add", "eth0", "type", "veth", "peer", "name", f"p{k}", "netns", self.bridge)
-            call("ip", "-n", space, "addr", "add", f"10.78.0.{k}/24", "dev", "eth0")
-            call("ip", "-n", space, "link", "set", "eth0", "up")
-            call("ip", "-n", self.bridge, "link", "set", f"p{k}", "master", "br0", "up")
-            if rate != "none":
-                call("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kb", "latency", "200ms")
-        agent = self.folder / "agent"
-        agent.write_text(f"#!/bin/sh\nk=${{1##*.}}\nshift\nexec ip netns exec {self.name}-$k unshare --uts sh -c \"hostname h$k; $*\"\n")
-        agent.chmod(0o755)
-        self.agent = str(agent)
-
-    def run(self, ranks: int, command: list):
-        """Open MPI over both; what it ended with."""
-        launch = ["ip", "netns", "exec", self.spaces[0], "unshare", "--uts", "sh", "-c", 'hostname h1; exec "$@"', "sh", "mpirun.openmpi", "-H",
-                  f"10.78.0.1:{ranks},10.78.0.2:{ranks}", "-n", str(2 * ranks), "--map-by", "slot", "--oversubscribe",
-                  "--mca", "plm_rsh_agent", self.agent, "--mca", "orte_keep_fqdn_hostnames", "1", "--mca", "btl", "tcp,self,vader",
-                  "--mca", "btl_tcp_if_include", "10.78.0.0/24", "--mca", "oob_tcp_if_include", "10.78.0.0/24", "--mca", "mpi_yield_when_idle", "1"]
-        allowed = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        return subprocess.run([*launch, *command], capture_output=True, text=True, timeout=300, env=allowed)
-
-    def end(self):
-        for space in (*self.spaces, self.bridge):
-            call("ip", "netns", "del", space, check=False)
+from emulated_machines import Machines, missing
 
 
 def stencil(options, folder, *more):
@@ -75,19 +27,16 @@ def stencil(options, folder, *more):
 
 def measured(options, rate, expected, folder):
     """The row of one rate, and what went wrong."""
-    machines = Machines(rate, folder)
-    row, problems = {"rate": rate}, []
-    try:
+    row, problems = {"rate": rate, "delay_us": options.delay_us}, []
+    with Machines(2, rate, options.delay_us) as machines:
         for which, more in (("chosen", []), ("one", ["--depth", "1"])):
-            done = machines.run(options.ranks, stencil(options, folder, *more))
+            done = machines.run(stencil(options, folder, *more), options.ranks)
             if done.returncode != 0:
                 return row, [f"{rate}: {(done.stdout + done.stderr).strip()[-300:]}"]
             report = json.loads((folder / "r.json").read_text())
             row |= {f"{which}_depth": report["depth"], f"{which}_us": report["microseconds_per_step"]}
             if (folder / "u.npy").read_bytes() != expected:
                 problems.append(f"{rate}, depth {report['depth']}: other bits than one rank")
-    finally:
-        machines.end()
     return row, problems
 
 
@@ -112,6 +61,7 @@ def main(argv=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("hostless")
     parser.add_argument("--rates", default="none,1gbit,100mbit,10mbit")
+    parser.add_argument("--delay-us", type=float, default=0, help="of the links")
     parser.add_argument("--size", default="512,512")
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--ranks", type=int, default=1, help="of each machine")
@@ -119,8 +69,8 @@ def main(argv=None) -> int:
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args(argv)
     options.hostless = str(Path(options.hostless).resolve())
-    if os.geteuid() != 0 or call("unshare", "--net", "--uts", "true", check=False).returncode != 0:
-        print("no namespaces here (root may make them, where the system allows it): nothing was shown")
+    if problem := missing():
+        print(f"{problem}: nothing was shown")
         return 3
     rows, failures = [], []
     with tempfile.TemporaryDirectory() as name:

@@ -51,13 +51,17 @@ std::string pieces_flaw(Pieces const& pieces, ExchangePlan const& plan) {
   std::int64_t const size = plan.buffers[static_cast<std::size_t>(pieces.buffer)].items;
   if (pieces.first < 0 || pieces.first > size)
     return fmt::format("first: {} is not in the buffer's [0, {}]", pieces.first, size);
+  if (!pieces.index.empty() && (pieces.count != 0 || pieces.rows != 1 || pieces.stride != 0))
+    return fmt::format("index: a list of items beside a box of {} rows of {} items, {} apart", pieces.rows,
+                       pieces.count, pieces.stride);
   if (pieces.index.empty()) {
     if (pieces.count < 0 || pieces.rows < 1)
       return fmt::format("count: a box of {} rows of {} items", pieces.rows, pieces.count);
+    if (pieces.rows == 1 && pieces.stride != 0)
+      return fmt::format("stride: {} between the rows of a box of one row (0 is meant)", pieces.stride);
     if (pieces.rows > 1 && pieces.stride < pieces.count)
       return fmt::format("stride: {} makes rows of {} items overlap", pieces.stride, pieces.count);
-    std::int64_t const stride = pieces.rows > 1 ? pieces.stride : 0;
-    if (pieces.first + (pieces.rows - 1) * stride + pieces.count > size)
+    if (pieces.first + std::int64_t{pieces.rows - 1} * pieces.stride + pieces.count > size)
       return fmt::format("count: the box ends behind the buffer's {} items", size);
   }
   for (std::size_t k = 0; k < pieces.index.size(); ++k) {

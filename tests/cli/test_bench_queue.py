@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import unittest
 
 from test_bench import Bench
@@ -61,6 +62,23 @@ class Queues(Bench):
             self.assertIn(row["by"], line)
             self.assertIn(f"{row['median_us']:.3f}", line)
         self.assertEqual(text[5], "every glider is where it must be")
+
+    # What is written, not how long it takes: the provider that defers operations is a slow one.
+    def test_over_libfabric(self):
+        said = self.run_it("doctor", code=None).stdout
+        if not re.search("ofi +found", said):
+            self.skipTest("no queue type ofi here")
+        words = ("--queue", "ofi", "--transport", "processes", "--ranks", 2, "--steps", 2, "--repeat", 1, "--warm-up", 1)
+        report = self.json_of("bench", "pingpong", "--sizes", 8193, *words)
+        self.head(report, "pingpong", "processes", 2)
+        self.assertEqual(report["queue"], "ofi")
+        self.rows_are_sane(report["pingpong"], ["standard", "ready", "host"])
+        report = self.json_of("bench", "halo", "--generate", "poisson2d", "--size", 20, *words)
+        self.head(report, "halo", "processes", 2)
+        self.times_are_sane(report["standard"])
+        report = self.json_of("bench", "life", "--size", 16, *words)
+        self.assertEqual({row["gliders"] for row in report["life"]}, {"conserved"})
+        self.refused(2, "bench", "pingpong", "--queue", "ofi", "--transport", "threads", "--ranks", 2)
 
     def test_refusals(self):
         self.assertIn("multiple of 8", self.refused(2, "bench", "life", "--size", 20))

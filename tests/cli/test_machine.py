@@ -126,7 +126,12 @@ class Machine(Command):
         self.assertEqual(wraps["off_node"], {"messages": 2, "bytes": 2 * 2 * 18 * 18 * 24})  # both sides of a box in one message
         text = self.run_it("machine", "halo", "--machine", "lassen", *words).stdout
         self.assertIn("cheapest: direct (host)", text)
-        self.assertIn("no data", self.run_it("machine", "halo", "--machine", "lumi", *words, code=3).stderr)
+        refused = self.run_it("machine", "halo", "--machine", "lumi", *words, code=3)
+        self.assertIn("no data", refused.stderr)
+        self.assertEqual(refused.stdout, "")
+        flat = ("--size", "64,64", "--ranks", 4)
+        self.assertEqual(self.halo(*flat)["ranks_along"], [2, 2])
+        self.assertIn("64 x 64 cells in 2 x 2 boxes", self.run_it("machine", "halo", "--machine", "lassen", *flat).stdout)
         for wrong in (("--size", "1,2,3,4"), ("--size", "0"), ("--ranks", 0), ("--depth", 99), ("--memory", "disk"), ("--item-bytes", -1)):
             self.run_it("machine", "halo", "--machine", "lassen", *words, *wrong, code=2)
 

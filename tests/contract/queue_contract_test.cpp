@@ -11,8 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "api/guarded.hpp"
 #include "base/variable.hpp"
 #include "host_ranks.hpp"
+#include "hostless/queue.h"
 #include "hostless/transport/mpi.hpp"
 #include "hostless/transport/ofi.hpp"
 #include "queue_cases.hpp"
@@ -108,8 +110,47 @@ std::string bounded(Transport& transport) {
   return wrong;
 }
 
+// Requests of the C interface, once they were said to go over libfabric.
+std::string by_c(Transport& transport) {
+  hostless_transport handle;
+  handle.transport = &transport;
+  int const rank = transport.group().rank(), other = rank ^ 1;
+  std::string wrong;
+  auto const expect = [&](int code, int right, char const* call) {
+    if (code != right && wrong.empty()) wrong = std::string(call) + ": " + hostless_last_error();
+  };
+  expect(hostless_requests_over_fabric(&handle), HOSTLESS_OK, "requests_over_fabric");
+  expect(hostless_requests_over_fabric(&handle), HOSTLESS_USAGE, "requests_over_fabric once more");
+  std::vector<double> out(3000), in(out.size());
+  hostless_request* both[2] = {};
+  expect(hostless_send_init(out.data(), out.size(), HOSTLESS_DATA_F64, other, 5, &handle, &both[0]),
+         HOSTLESS_OK, "send_init");
+  expect(hostless_recv_init(in.data(), in.size(), HOSTLESS_DATA_F64, other, 5, &handle, &both[1]),
+         HOSTLESS_OK, "recv_init");
+  expect(hostless_matchall(2, both), HOSTLESS_OK, "matchall");
+  hostless_queue *queue = nullptr, *of_threads = nullptr;
+  expect(hostless_queue_init(&queue, over_fabric, nullptr), HOSTLESS_OK, "queue_init");
+  expect(hostless_queue_init(&of_threads, "threads", nullptr), HOSTLESS_OK, "queue_init of threads");
+  expect(hostless_enqueue_startall(of_threads, 2, both) != HOSTLESS_OK, 1, "startall on a queue of threads");
+  for (int round = 0; round < 3 && wrong.empty(); ++round) {
+    for (std::size_t k = 0; k < out.size(); ++k) out[k] = static_cast<double>(k) + 0.5 * rank + 7 * round;
+    expect(hostless_enqueue_startall(queue, 2, both), HOSTLESS_OK, "startall");
+    expect(hostless_enqueue_waitall(queue, 2, both), HOSTLESS_OK, "waitall");
+    expect(hostless_queue_wait(queue), HOSTLESS_OK, "queue_wait");
+    for (std::size_t k = 0; k < in.size() && wrong.empty(); ++k)
+      if (in[k] != static_cast<double>(k) + 0.5 * other + 7 * round)
+        wrong = "wrong number " + std::to_string(k);
+  }
+  for (hostless_request*& one : both) expect(hostless_request_free(&one), HOSTLESS_OK, "request_free");
+  for (hostless_queue** const one : {&queue, &of_threads})
+    expect(hostless_queue_free(one), HOSTLESS_OK, "queue_free");
+  transport.group().barrier();
+  return wrong;
+}
+
 std::string run_case(Transport& transport, std::vector<std::string> const& words) {
   test::queue_home().enter(transport);
+  if (words[0] == "by_c") return by_c(transport);
   if (words[0] == "bounded") return bounded(transport);
   if (words[0] == "killed") return killed(transport, words[1]);
   if (words[0] == "random") return random_programs(transport, std::stoull(words[1]), std::stoull(words[2]));
@@ -243,6 +284,23 @@ class QueueBounded : public QueueContract {};
 
 TEST_P(QueueBounded, OneStartBeyondIsRefused) { expect_kept({"bounded"}); }
 
+class QueueByC : public QueueContract {};
+
+TEST_P(QueueByC, RequestsGoOverIt) {
+  Printed const printed =
+      test::run_as_ranks(transport(), ranks(), {test::own_path(), "--as-rank", transport().name, "by_c"});
+  EXPECT_EQ(printed.status, 0) << printed.output;
+  EXPECT_EQ(printed.kept("queue"), ranks()) << printed.output;
+}
+
+TEST_P(QueueByC, RefusesRanksThatAreThreads) {
+  test::tested_transport("threads").run(ranks(), [](Transport& t) {
+    hostless_transport handle;
+    handle.transport = &t;
+    EXPECT_EQ(hostless_requests_over_fabric(&handle), HOSTLESS_UNSUPPORTED) << hostless_last_error();
+  });
+}
+
 auto const named = [](auto const& one) { return test::name_of(one.param); };
 INSTANTIATE_TEST_SUITE_P(On, QueueContract,
                          testing::ValuesIn(test::with_ranks({"threads", "openmpi", "mpich"},
@@ -253,6 +311,7 @@ INSTANTIATE_TEST_SUITE_P(Fabric, QueueContract, testing::ValuesIn(test::with_ran
 INSTANTIATE_TEST_SUITE_P(Fabric, QueueOfMore, testing::ValuesIn(test::with_ranks({over_fabric}, {3})), named);
 INSTANTIATE_TEST_SUITE_P(Fabric, QueueBounded, testing::ValuesIn(test::with_ranks({over_fabric}, {2})),
                          named);
+INSTANTIATE_TEST_SUITE_P(Fabric, QueueByC, testing::ValuesIn(test::with_ranks({over_fabric}, {2})), named);
 INSTANTIATE_TEST_SUITE_P(Fabric, QueueKilled, testing::ValuesIn(test::with_ranks({over_fabric}, {3})), named);
 INSTANTIATE_TEST_SUITE_P(On, QueueKilled, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {3})),
                          named);

@@ -42,6 +42,7 @@ void add_bench(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   add_bench_solve(*c, arguments, work);
   add_bench_papers(*c, arguments, work);
   add_bench_messages(*c, arguments, work);
+  add_bench_neighbor(*c, arguments, work);
   add_bench_life(*c, arguments, work);
   add_bench_stencil(*c, arguments, work);
 }

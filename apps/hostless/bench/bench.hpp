@@ -16,6 +16,7 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
 void add_bench_papers(CLI::App& bench, Arguments const& arguments, std::function<int()>& work);
 void add_bench_stencil(CLI::App& bench, Arguments const& arguments, std::function<int()>& work);
 void add_bench_life(CLI::App& bench, Arguments const& arguments, std::function<int()>& work);
+void add_bench_neighbor(CLI::App& bench, Arguments const& arguments, std::function<int()>& work);
 void add_bench_messages(CLI::App& bench, Arguments const& arguments, std::function<int()>& work);
 
 /// How often something is done, and where the figures go.

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
 #include "hostless/base/error.hpp"
 #include "hostless/model/counts.hpp"
@@ -30,11 +31,22 @@ struct HaloRequest {
   MemoryKind memory = MemoryKind::host;
 };
 
+// Of two axes the grid has the first and the last.
+std::size_t axis_of(HaloRequest const& o, std::size_t k) {
+  return k + 1 == o.size.size() ? 2 : k == 0 ? 0 : 1;
+}
+
+std::vector<int> ranks_along(HaloRequest const& o, BoxPartition const& boxes) {
+  std::vector<int> along;
+  for (std::size_t k = 0; k < o.size.size(); ++k) along.push_back(boxes.ranks_along[axis_of(o, k)]);
+  return along;
+}
+
 BoxPartition boxes_of(HaloRequest const& o) {
   Grid grid;
   std::array<int, 3> radius{0, 0, 0};
   for (std::size_t k = 0; k < o.size.size(); ++k) {
-    std::size_t const axis = k + 1 == o.size.size() ? 2 : k == 0 ? 0 : 1;
+    std::size_t const axis = axis_of(o, k);
     grid.extent[axis] = o.size[k];
     grid.boundary[axis] = o.periodic ? GridBoundary::periodic : GridBoundary::dirichlet;
     radius[axis] = 1;
@@ -91,7 +103,7 @@ int print_halo(HaloRequest const& o) {
     nlohmann::ordered_json json = {{"version", 1},
                                    {"size", o.size},
                                    {"ranks", o.ranks},
-                                   {"ranks_along", boxes.ranks_along},
+                                   {"ranks_along", ranks_along(o, boxes)},
                                    {"nodes", nodes.nodes()},
                                    {"depth", o.depth},
                                    {"memory", name(o.memory)}};
@@ -100,7 +112,8 @@ int print_halo(HaloRequest const& o) {
   }
   if (o.json == "-") return 0;
   std::string const cells = fmt::format("{}", fmt::join(o.size, " x ")),
-                    along = fmt::format("{}", fmt::join(boxes.ranks_along, " x "));
+                    along = fmt::format("{}", fmt::join(ranks_along(o, boxes), " x "));
+  std::ignore = cheapest(ways);  // an error before anything is printed
   print("{} cells in {} boxes, {} ranks on {} nodes\n", cells, along, o.ranks, nodes.nodes());
   print_ways(machine, ways, o.item_bytes);
   return 0;

@@ -56,7 +56,8 @@ struct Buffer {
   int epochs = 1;  ///< uses that may be under way at once: 2 where a transport keeps the next one apart
 };
 
-/// Part of a buffer: a box (rows x count, `stride` items apart) or, when `index` is not empty, a list.
+/// Part of a buffer: a box (rows x count, `stride` items apart, 0 of one row) or, when `index` is not empty, a list;
+/// the box then is left at `count` 0.
 struct Pieces {
   BufferId buffer = 0;
   std::int64_t first = 0;

@@ -109,7 +109,8 @@ class Exchange(_OfPlan):
         if self._updated is None:
             raise UsageError("update of an exchange with fields of its own (it moves those). Call exchange(), or make "
                              "hostless.Exchange(comm, owned, ghosts).")
-        self._plan._check_open()
+        if self._plan._closed:
+            raise UsageError("the exchange is closed (its ranks have been let go). Make a new hostless.Exchange.")
         key = _key_of(array)
         mine = next((number for number, kept in self._updated.items() if key is not None and kept[1] == key), _NEW)
         if self._plan.owned + self._plan.ghosts == 0 and key is not None and key[1][:1] == (0,):

@@ -185,6 +185,10 @@ def integers(given: Any, what: str, kind: Any) -> np.ndarray:
     array = _counted(given, what) if isinstance(given, range) else np.asarray(to_numpy(given))
     if array.size == 0:
         array = array.reshape(-1).astype(kind)
+    if array.dtype == object and array.ndim == 1 and all(isinstance(one, int) for one in array):
+        kind_limits = np.iinfo(kind)  # NumPy has no type for all of them
+        k = next(k for k, one in enumerate(array) if not kind_limits.min <= one <= kind_limits.max)
+        raise UsageError(f"{what}[{k}] is {array[k]} (items are counted up to {kind_limits.max}). Number them from 0 on.")
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise TypeError(f"{what} is {array.dtype} of the shape {array.shape} (numbers of items are integers in a row). Pass them "
                         "so.")

@@ -51,12 +51,16 @@ Function* entry(void* library, char const* symbol) {
   return reinterpret_cast<Function*>(dlsym(library, symbol));
 }
 
-std::unique_ptr<Transport> open_plugin(MpiVendor vendor, int const* fortran_communicator) {
+void* loaded_plugin(MpiVendor vendor) {
   // Global, because the MPI libraries load components of their own that look for their symbols.
   LoadedPlugin const loaded = load_plugin(kind_of(vendor), RTLD_GLOBAL);
   if (loaded.library == nullptr) throw Error(ErrorCode::environment, loaded.problem);
+  return loaded.library;
+}
+
+std::unique_ptr<Transport> open_plugin(MpiVendor vendor, int const* fortran_communicator) {
   return std::unique_ptr<Transport>(
-      entry<mpi_plugin::Open>(loaded.library, mpi_plugin::open_name)(fortran_communicator));
+      entry<mpi_plugin::Open>(loaded_plugin(vendor), mpi_plugin::open_name)(fortran_communicator));
 }
 
 std::optional<MpiVendor> vendor_in(std::string_view text) {
@@ -189,6 +193,13 @@ std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor) { return open_pl
 
 std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor, int fortran_communicator) {
   return open_plugin(vendor, &fortran_communicator);
+}
+
+std::unique_ptr<LibraryNeighbors> library_neighbors(MpiVendor vendor, std::span<int const> sources,
+                                                    std::span<int const> destinations) {
+  auto* const make = entry<mpi_plugin::Neighbors>(loaded_plugin(vendor), mpi_plugin::neighbors_name);
+  return std::unique_ptr<LibraryNeighbors>(make(sources.data(), static_cast<int>(sources.size()),
+                                                destinations.data(), static_cast<int>(destinations.size())));
 }
 
 std::vector<MpiPlugin> mpi_plugins() {

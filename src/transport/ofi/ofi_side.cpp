@@ -27,18 +27,20 @@ class Side : public MessageSide {
   Side(std::shared_ptr<World> world, int peer, std::size_t slots)
       : world_(std::move(world)), peer_(peer), number_(world_->new_number()) {
     remains_.memory.resize(words * word_bytes + slots);
-    for (auto* one : {&trigger_, &moved_, &told_}) {
+    for (auto* one : {&trigger_, &moved_}) {
       remains_.counters.push_back(world_->new_counter());
       *one = remains_.counters.back().get();
     }
+    remains_.work = std::make_unique<DeferredWork>(world_->new_counter(), world_->new_counter());
     remains_.regions.push_back(world_->lend(word(0), 2 * word_bytes, own_key(), nullptr));
+    world_->watch(remains_);
   }
   Side(Side const&) = delete;
   Side& operator=(Side const&) = delete;
   // Nobody reaches the caller's memory any more; our own stays for as long as it may be used.
   ~Side() override {
     lent_.clear();
-    world_->keep(std::move(remains_));
+    world_->keep(remains_);
   }
   std::uint32_t number() const override { return number_; }
   void match(std::uint32_t other, std::size_t bytes, Delivery how) override {
@@ -51,27 +53,28 @@ class Side : public MessageSide {
   std::uint64_t own_key() const { return key_of(Role::words, number_); }
   std::uint64_t* word(std::size_t k) { return reinterpret_cast<std::uint64_t*>(remains_.memory.data()) + k; }
   std::uint64_t read(std::size_t k) { return std::atomic_ref(*word(k)).load(std::memory_order_acquire); }
-  // Memory of what is done is used again.
-  Deferred& new_deferred() {
-    if (remains_.deferred.size() > 64 && fi_cntr_read(told_) == remains_.told) remains_.deferred.clear();
-    return remains_.deferred.emplace_back();
-  }
+  Deferred& new_deferred() { return remains_.work->add(); }
   void count_when(fid_cntr* trigger, std::uint64_t threshold, RemoteMemory const& where) {
-    world_->defer_count(new_deferred(), {trigger, threshold, told_}, where);
-    ++remains_.told;
+    world_->defer_count(new_deferred(), {trigger, threshold, remains_.work->counts()}, where);
+    world_->stir();
   }
   void begin() {
     ++epoch_;
+    remains_.work->begin();
     count_when(moved_, epoch_, {world_->rank, own_key(), word_complete * word_bytes});
   }
-  void turn(fid_cntr* counter) { check(fi_cntr_add(counter, 1), "fi_cntr_add"); }
-  // A provider whose queue was full sets off what it left when it is counted again.
+  void turn(fid_cntr* counter) {
+    check(fi_cntr_add(counter, 1), "fi_cntr_add");
+    world_->stir();
+  }
+  // A provider whose queue was full sets off what it left when it is counted again; sooner here than by the thread
+  // that watches.
   bool is_complete() {
     if (read(word_complete) >= epoch_) return true;
     constexpr unsigned often = 1024;
     if (++polls_ % often == 0)
       for (fid_cntr* const one : {trigger_, moved_}) fi_cntr_add(one, 0);
-    if (fi_cntr_readerr(moved_) != 0 || fi_cntr_readerr(told_) != 0)
+    if (fi_cntr_readerr(moved_) != 0 || remains_.work->has_failed())
       throw Error(ErrorCode::peer_lost,
                   "a message of libfabric failed (its other side has gone). See its message.");
     return false;
@@ -85,7 +88,7 @@ class Side : public MessageSide {
   std::uint64_t epoch_ = 0;
   unsigned polls_ = 0;
   Remains remains_;
-  fid_cntr *trigger_ = nullptr, *moved_ = nullptr, *told_ = nullptr;
+  fid_cntr *trigger_ = nullptr, *moved_ = nullptr;
   std::vector<Region> lent_;
 };
 

@@ -21,14 +21,6 @@ void leave_alone(Object object) {
   all->push_back(std::move(object));
 }
 
-// Whether nothing of ours is under way. Counters are turned by 0: the provider sets off what a full queue left
-// behind, and whoever counts in one has gone on when it may be closed.
-bool is_done(Remains const& one) {
-  for (Counter const& counter : one.counters) fi_cntr_add(counter.get(), 0);
-  fid_cntr* const told = one.counters.back().get();
-  return fi_cntr_read(told) + fi_cntr_readerr(told) >= one.told;
-}
-
 }  // namespace
 
 void check(long code, char const* doing) {
@@ -114,10 +106,9 @@ void World::connect(std::vector<Bytes> const& all) {
 
 World::~World() {
   constexpr double patience_s = 1.0;
+  end_watch();
   auto const is_still = [this] {
-    for (Remains const& one : remains_)
-      if (!is_done(one)) return false;
-    return true;
+    return std::all_of(remains_.begin(), remains_.end(), [](Remains const& one) { return is_done(one); });
   };
   bool const still =
       !is_left_ && wait_for(
@@ -204,15 +195,6 @@ void World::defer_count(Deferred& one, When const& when, RemoteMemory const& to)
   one.work.op_type = FI_OP_ATOMIC;
   one.work.op.atomic = &one.atomic;
   set_off(domain_.get(), one, when);
-}
-
-void World::keep(Remains remains) {
-  std::lock_guard const lock(mutex);
-  std::erase_if(remains_, [](Remains const& one) {
-    return is_done(one) && (one.awaited == nullptr ||
-                            std::atomic_ref(*const_cast<std::uint64_t*>(one.awaited)).load() >= one.arrivals);
-  });
-  remains_.push_back(std::move(remains));
 }
 
 void World::post(Mail& mail) {

@@ -10,14 +10,18 @@
 #include <rdma/fi_trigger.h>
 #undef count_of  // a macro of theirs, a function of ours
 
+#include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -70,17 +74,44 @@ struct When {
   fid_cntr* counts;
 };
 
+/// The deferred operations of a side, in two halves: where one has grown, the other is used again as soon as all of
+/// it has ended. So they stay few also where the last ones are always under way. One thread adds, any asks.
+class DeferredWork {
+ public:
+  DeferredWork(Counter one, Counter other);
+  /// The next operations belong together, one that `counts` counts among them: it ends last.
+  void begin();
+  Deferred& add() { return halves_[current_].operations.emplace_back(); }
+  /// Which counter an operation counts its end in; asked once for each.
+  fid_cntr* counts();
+  bool is_done() const { return halves_[0].is_done() && halves_[1].is_done(); }
+  bool has_failed() const;
+  std::size_t size() const { return halves_[0].operations.size() + halves_[1].operations.size(); }
+
+ private:
+  struct Half {
+    Counter ended;
+    std::atomic<std::uint64_t> begun{0};
+    std::deque<Deferred> operations{};
+    bool is_done() const;
+  };
+  std::array<Half, 2> halves_;
+  std::size_t current_ = 0;
+};
+
 /// What a side leaves behind that the provider may still use.
 struct Remains {
   std::vector<std::byte> memory;
   std::vector<Counter> counters;
   std::vector<Region> regions;
-  std::deque<Deferred> deferred;
-  std::uint64_t told = 0;  ///< counters.back() counts so many when nothing of ours is under way
+  std::unique_ptr<DeferredWork> work;
   /// A word of `memory` that others count in, and what it will be when nothing of theirs is; null: there is none.
   std::uint64_t const* awaited = nullptr;
   std::uint64_t arrivals = 0;
 };
+
+/// Whether nothing of ours is under way; sets off what a full queue of the provider left over.
+bool is_done(Remains const& one);
 
 /// The information of a provider that can carry; null: none can, and why.
 struct FreeInfo {
@@ -114,8 +145,13 @@ class World {
   void defer_count(Deferred& one, When const& when, RemoteMemory const& to);
 
   std::uint32_t new_number() { return next_number_.fetch_add(1); }
-  /// Kept until nothing of it is under way.
-  void keep(Remains remains);
+  /// Work of a side is watched while the side lives: what a full queue of the provider left over is set off by a
+  /// thread of this world, whether or not anybody waits for it.
+  void watch(Remains const& side);
+  /// No longer watched as a side's, but kept until nothing of it is under way.
+  void keep(Remains& side);
+  /// Something was deferred, or a counter turned.
+  void stir();
 
   // ---- under `mutex`
   /// False: not now. A rank that cannot be reached is gone.
@@ -144,6 +180,10 @@ class World {
   template <class Message, class From, class To>
   void aim(Message& message, From const& from, int peer, To const& to, void* context) const;
   void take_failure();
+  bool clear_remains();
+  bool sweep();
+  void sweep_until_end();
+  void end_watch();
 
   WaitLimits limits_ = WaitLimits::from_environment();
   Info info_;
@@ -164,6 +204,14 @@ class World {
   std::list<Remains> remains_;  // which destroys in place: regions before their memory
   std::atomic<std::uint32_t> next_number_{0};
   std::atomic<bool> is_left_{false};
+
+  // Of the thread that watches.
+  std::mutex watching_;
+  std::condition_variable wakes_;  // bounded: waited for by wait_for of a second
+  std::set<Remains const*> watched_;
+  std::atomic<bool> is_stirred_{false};
+  bool ends_ = false;
+  std::thread sweeper_;  // from the first side on
 };
 
 /// Errors  environment  libfabric's name of a negative `code`

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Neighbourhood allgathers between emulated machines: every route beside the MPI library's own, and the bytes that went over each link.
+
+    python3 bench/neighbor_machines.py HOSTLESS [--mpi openmpi] [--machines 3] [--ranks 3] [--rate 100mbit] [--patterns rsg:0.6,moore:2:1]
+        [--sizes 4096,262144] [--steps 2] [--repeat 5] [--json FILE] [--picture FILE.svg]
+
+Needs root (bench/emulated_machines.py). A pattern is rsg:DENSITY or moore:DIMENSION:RADIUS. Times are those of `hostless bench neighbor`: of each repeat the mean of its calls, of the slowest rank; the table has
+medians. Each way then runs alone, at the largest size, and the bytes that each machine sends and receives are held against those that its plan counts: there may be more, by what TCP and set-up add
+(--over, 15 %), and never less. Exit code 1: other bytes, or a run failed; 3: no namespaces here.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from emulated_machines import Machines, missing
+
+
+def words_of(pattern):
+    """Options of `bench neighbor`."""
+    kind, *numbers = pattern.split(":")
+    names = {"rsg": ["--density"], "moore": ["--dimension", "--radius"]}.get(kind)
+    if names is None or len(names) != len(numbers):
+        raise SystemExit(f"pattern {pattern}: it is rsg:DENSITY or moore:DIMENSION:RADIUS")
+    return ["--pattern", kind, *(word for pair in zip(names, numbers) for word in pair)]
+
+
+def reported(machines, options, folder, *words):
+    report = folder / "r.json"
+    command = [options.hostless, "bench", "neighbor", *words, "--json", str(report)]
+    done = machines.run(command, options.ranks, options.mpi, timeout=options.limit_s)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)}: {(done.stdout + done.stderr).strip()[-300:]}")
+    return json.loads(report.read_text())
+
+
+def over_links(machines, options, folder, pattern, way):
+    """What went over each link in calls of one way at the largest size, in bytes of a call, beside what was counted; and what is wrong."""
+    size = max(map(int, options.sizes.split(",")))
+    before = machines.bytes()
+    row = reported(machines, options, folder, *words_of(pattern), "--ways", way, "--sizes", str(size), "--steps", "2", "--repeat", "1", "--warm-up", "0")["neighbor"][0]
+    went = [[(now - then) / row["calls"] for now, then in zip(*pair)] for pair in zip(machines.bytes(), before)]
+    counted = [list(pair) for pair in zip(row["bytes_in"], row["bytes_out"])]
+    slack = 1 << 17  # of set-up and start, a call
+    problems = [
+        f"{pattern}, {way}: machine {k + 1} {what} {gone:.0f} bytes a call, and {known} were counted"
+        for k in range(len(went))
+        for what, gone, known in zip(("received", "sent"), went[k], counted[k])
+        if not known <= gone <= known * (1 + options.over / 100) + slack
+    ]
+    return {"way": way, "bytes": size, "counted": counted, "went": went}, problems
+
+
+def print_table(pattern, report):
+    print(f"{pattern}: {report['ranks']} ranks, {report['edges']} edges\n{'bytes':>10} {'way':10} {'median us':>12} {'library / it':>13} {'set-up us':>11} {'between nodes':>14}")
+    library = {row["bytes"]: row["median_us"] for row in report["neighbor"] if row["way"] == "library"}
+    for row in report["neighbor"]:
+        row["ratio"] = library[row["bytes"]] / row["median_us"]
+        print(f"{row['bytes']:10} {row['way']:10} {row['median_us']:12.0f} {row['ratio']:13.2f} {row['set_up_us']:11.0f} {row['bytes_between']:14}", flush=True)
+
+
+def draw(results, path):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "hostless"))
+    import plots  # the file itself: the package has a compiled part
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2 * len(results), 3.8), layout="constrained")
+    for axes, result in zip(figure.subplots(1, len(results), squeeze=False)[0], results):
+        for way in dict.fromkeys(row["way"] for row in result["rows"]):
+            rows = [row for row in result["rows"] if row["way"] == way]
+            axes.loglog([row["bytes"] for row in rows], [row["ratio"] for row in rows], "--" if way == "library" else "o-", label=way)
+        axes.set(title=result["pattern"], xlabel="bytes of a block", ylabel="time of the MPI library over this one")
+        axes.set_yscale("linear")
+    axes.legend()
+    plots.write_svg(figure, path)
+
+
+def options_of(argv):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("hostless")
+    parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi")
+    parser.add_argument("--machines", type=int, default=3)
+    parser.add_argument("--ranks", type=int, default=3, help="of each machine")
+    parser.add_argument("--rate", default="100mbit")
+    parser.add_argument("--delay-us", type=float, default=0)
+    parser.add_argument("--patterns", default="rsg:0.6,moore:2:1")
+    parser.add_argument("--sizes", default="4096,65536,262144")
+    parser.add_argument("--steps", default="2")
+    parser.add_argument("--repeat", default="5")
+    parser.add_argument("--over", type=float, default=15, help="per cent that a link may carry above what is counted")
+    parser.add_argument("--limit-s", type=float, default=600, help="of each run")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--picture", type=Path)
+    options = parser.parse_args(argv)
+    options.hostless = str(Path(options.hostless).resolve())
+    return options
+
+
+def main(argv=None) -> int:
+    options = options_of(argv)
+    if problem := missing():
+        print(f"{problem}: nothing was shown")
+        return 3
+    results, failures = [], []
+    with tempfile.TemporaryDirectory() as name, Machines(options.machines, options.rate, options.delay_us) as machines:
+        for pattern in options.patterns.split(","):
+            try:
+                report = reported(machines, options, Path(name), *words_of(pattern), "--sizes", options.sizes, "--steps", options.steps, "--repeat", options.repeat, "--warm-up", "1")
+                print_table(pattern, report)
+                results.append({"pattern": pattern, "edges": report["edges"], "rows": report["neighbor"], "links": []})
+                for way in ("library", "two_step", "leader"):
+                    link, problems = over_links(machines, options, Path(name), pattern, way)
+                    results[-1]["links"].append(link)
+                    failures += problems
+            except RuntimeError as error:
+                failures.append(str(error))
+    if options.json:
+        head = {"mpi": options.mpi, "machines": options.machines, "ranks": options.ranks, "rate": options.rate, "delay_us": options.delay_us}
+        options.json.write_text(json.dumps(head | {"results": results}, indent=1) + "\n", encoding="utf-8")
+    if options.picture and results:
+        draw(results, options.picture)
+    print("\n".join(failures) if failures else "every link carried what was counted")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

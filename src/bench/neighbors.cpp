@@ -1,0 +1,207 @@
+#include "bench/neighbors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+#include <span>
+
+#include "bench/known.hpp"
+#include "hostless/exchange/exchange.hpp"
+#include "hostless/exchange/neighborhood.hpp"
+#include "hostless/machine/nodes.hpp"
+#include "transport/mpi/library_neighbors.hpp"
+
+namespace hostless::bench {
+namespace {
+
+constexpr int most_axes = 4;
+
+/// The product is `ranks`; each prime, largest first, lengthens the shortest axis.
+std::array<int, most_axes> axes_of(int ranks, int dimension) {
+  std::vector<int> primes;
+  for (int left = ranks, prime = 2; left > 1; ++prime)
+    for (; left % prime == 0; left /= prime) primes.push_back(prime);
+  std::array<int, most_axes> axes{1, 1, 1, 1};
+  for (auto prime = primes.rbegin(); prime != primes.rend(); ++prime)
+    *std::min_element(axes.begin(), axes.begin() + dimension) *= *prime;
+  return axes;
+}
+
+/// One way of making an allgather of one size, ready to be called.
+class Call {
+ public:
+  Call(Transport& transport, NeighborAllgather const& what, NeighborWay const& way, std::size_t bytes,
+       WaitLimits limits)
+      : mine_(&what.mine),
+        rank_(transport.group().rank()),
+        send_(std::make_shared<Bytes>(bytes)),
+        receive_(bytes * what.mine.sources.size()) {
+    Group& group = transport.group();
+    group.barrier();
+    auto const begin = Clock::now();
+    if (way.by_library) {
+      group.together([&] {
+        if (!what.vendor)
+          throw Error(ErrorCode::usage,
+                      "MPI's own collective without MPI (there is none between these "
+                      "ranks). Start with mpirun, or leave that way out.");
+      });
+      library_ = library_neighbors(*what.vendor, what.mine.sources, what.mine.destinations);
+    } else {
+      Neighborhood const neighborhood(transport, what.mine.sources, what.mine.destinations,
+                                      {way.route, what.ranks_per_node});
+      planned_ = neighborhood.allgather(*send_, receive_);
+      exchange_ = std::make_unique<Exchange>(transport, planned_.plan, std::vector<Field>{planned_.field},
+                                             ExchangeOptions{limits, send_, std::nullopt});
+    }
+    set_up_s_ = group.max(std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+
+  void operator()() {
+    ++calls_;
+    if (library_) return library_->allgather(*send_, receive_);
+    exchange_->start();
+    if (!exchange_->wait()) lose("in an allgather");
+  }
+
+  /// A call whose every byte is looked at.
+  void prove(Group& group, std::uint64_t number) {
+    auto const seed = [number](int rank) { return mixed(number) + (static_cast<std::uint64_t>(rank) << 40); };
+    fill_known(*send_, seed(rank_));
+    std::fill(receive_.begin(), receive_.end(), std::byte{0});
+    (*this)();
+    group.together([&] {
+      for (std::size_t k = 0; k < mine_->sources.size(); ++k) {
+        auto const block = std::span(receive_).subspan(k * send_->size(), send_->size());
+        std::size_t const at = first_unknown(block, seed(mine_->sources[k]));
+        if (at != block.size())
+          throw wrong(fmt::format("rank {}: byte {} of the block of rank {} is another one", rank_, at,
+                                  mine_->sources[k]));
+      }
+    });
+  }
+
+  /// Counts what crosses between nodes. Collective.
+  void count(Group& group, NodeMap const& nodes, NeighborTiming& timing) const {
+    auto const many = static_cast<std::size_t>(nodes.nodes());
+    timing.bytes_out.assign(many, 0);
+    timing.bytes_in.assign(many, 0);
+    auto const node_of = [&](int rank) {
+      return static_cast<std::size_t>(nodes.node[static_cast<std::size_t>(rank)]);
+    };
+    auto const add = [&](int target, std::int64_t bytes) {
+      if (nodes.same_node(rank_, target) || bytes == 0) return;
+      timing.bytes_out[node_of(rank_)] += bytes;
+      timing.bytes_in[node_of(target)] += bytes;
+      ++timing.messages;
+    };
+    if (library_)
+      for (int const target : mine_->destinations) add(target, static_cast<std::int64_t>(send_->size()));
+    for (Stage const& stage : planned_.plan.stages)
+      for (Message const& message : stage.out)
+        add(message.target, message.items * static_cast<std::int64_t>(planned_.field.item_bytes));
+    for (auto* list : {&timing.bytes_out, &timing.bytes_in})
+      for (std::int64_t& bytes : *list) bytes = group.sum(bytes);
+    timing.messages = group.sum(timing.messages);
+    timing.route = planned_.plan.route;
+    timing.set_up_s = set_up_s_;
+    timing.calls = calls_;
+  }
+
+ private:
+  Neighbors const* mine_;
+  int rank_;
+  std::shared_ptr<Bytes> send_;
+  Bytes receive_;
+  std::unique_ptr<LibraryNeighbors> library_;
+  NeighborCollective planned_;
+  std::unique_ptr<Exchange> exchange_;
+  double set_up_s_ = 0;
+  std::int64_t calls_ = 0;
+};
+
+std::vector<NeighborTiming> time_size(Transport& transport, NeighborAllgather const& what,
+                                      NodeMap const& nodes, std::size_t bytes, Protocol const& protocol) {
+  Group& group = transport.group();
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<NeighborTiming> timings;
+  Protocol once = protocol;
+  once.repeat = 1;
+  for (std::size_t way = 0; way < what.ways.size(); ++way) {
+    calls.push_back(std::make_unique<Call>(transport, what, what.ways[way], bytes, protocol.limits));
+    calls.back()->prove(group, way);
+    timings.emplace_back().way = way;
+  }
+  for (int repeat = 0; repeat < protocol.repeat; ++repeat) {
+    for (std::size_t way = 0; way < calls.size(); ++way)
+      timings[way].call.step_s.push_back(time_steps(group, once, *calls[way]).best());
+    once.warm_up = 0;
+  }
+  for (std::size_t way = 0; way < calls.size(); ++way) {
+    calls[way]->prove(group, what.ways.size() + way);
+    std::sort(timings[way].call.step_s.begin(), timings[way].call.step_s.end());
+    timings[way].bytes = bytes;
+    calls[way]->count(group, nodes, timings[way]);
+  }
+  return timings;
+}
+
+}  // namespace
+
+Neighbors random_sparse(int ranks, int rank, double density, std::uint64_t seed) {
+  auto const is_edge = [&](int source, int target) {
+    if (source == target) return false;
+    auto const pair = static_cast<std::uint64_t>(source) * static_cast<std::uint64_t>(ranks) +
+                      static_cast<std::uint64_t>(target);
+    std::uint64_t const drawn = mixed(mixed(seed + 1) + pair);
+    constexpr int bits = std::numeric_limits<double>::digits;
+    return std::ldexp(static_cast<double>(drawn >> (64 - bits)), -bits) < density;
+  };
+  Neighbors mine;
+  for (int other = 0; other < ranks; ++other) {
+    if (is_edge(other, rank)) mine.sources.push_back(other);
+    if (is_edge(rank, other)) mine.destinations.push_back(other);
+  }
+  return mine;
+}
+
+Neighbors moore(int ranks, int rank, int dimension, int radius) {
+  if (dimension < 1 || dimension > most_axes || radius < 1)
+    throw Error(ErrorCode::usage, fmt::format("a Moore neighbourhood of {} axes and radius {} (1 to {} axes, "
+                                              "from 1 on). Use others.",
+                                              dimension, radius, most_axes));
+  auto const axes = axes_of(ranks, dimension);
+  std::set<int> reached{rank};
+  for (int axis = 0, stride = 1; axis < dimension; stride *= axes[static_cast<std::size_t>(axis)], ++axis) {
+    int const length = axes[static_cast<std::size_t>(axis)], steps = std::min(radius, length / 2);
+    std::set<int> wider;
+    for (int const from : reached) {
+      int const at = from / stride % length;
+      for (int step = -steps; step <= steps; ++step)
+        wider.insert(from + ((at + step + length) % length - at) * stride);
+    }
+    reached = std::move(wider);
+  }
+  reached.erase(rank);
+  std::vector<int> const list(reached.begin(), reached.end());
+  return {list, list};
+}
+
+std::vector<NeighborTiming> neighbor_allgather(Transport& transport, NeighborAllgather const& what,
+                                               Protocol const& protocol) {
+  if (std::find(what.bytes.begin(), what.bytes.end(), std::size_t{0}) != what.bytes.end())
+    throw Error(ErrorCode::usage, "a block of 0 bytes (nothing would move). Use 1 or more.");
+  NodeMap const nodes = find_nodes(transport.group(), what.ranks_per_node);
+  std::vector<NeighborTiming> all;
+  for (std::size_t const bytes : what.bytes)
+    for (NeighborTiming& timing : time_size(transport, what, nodes, bytes, protocol))
+      all.push_back(std::move(timing));
+  return all;
+}
+
+}  // namespace hostless::bench

@@ -1,0 +1,28 @@
+#pragma once
+// MPI's own neighbourhood collectives, which ours are held against. Nothing is carried by them.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "hostless/transport/mpi.hpp"
+
+namespace hostless {
+
+class LibraryNeighbors {
+ public:
+  /// Collective.
+  virtual ~LibraryNeighbors() = default;
+  /// MPI_Neighbor_allgather. Collective; blocks, without a deadline: a lost rank makes the launcher end all.
+  /// send     the block of this rank
+  /// receive  [sources] blocks, each as long
+  virtual void allgather(std::span<std::byte const> send, std::span<std::byte> receive) = 0;
+};
+
+/// MPI_Dist_graph_create_adjacent over MPI_COMM_WORLD, in which MPI may not renumber ranks. Collective over
+/// the ranks of a transport that `open_mpi_transport(vendor)` has opened.
+/// Errors  environment  the plugin is not there, or MPI refuses
+std::unique_ptr<LibraryNeighbors> library_neighbors(MpiVendor vendor, std::span<int const> sources,
+                                                    std::span<int const> destinations);
+
+}  // namespace hostless
