@@ -93,6 +93,9 @@ int print_halo(HaloRequest const& o) {
                                    {"ranks", o.ranks},
                                    {"ranks_along", boxes.ranks_along},
                                    {"nodes", nodes.nodes()},
+                                   {"ranks_per_node", ranks_per_node(o, machine)},
+                                   {"corners", o.corners},
+                                   {"periodic", o.periodic},
                                    {"depth", o.depth},
                                    {"memory", name(o.memory)}};
     json.update(json_of(machine, ways, o.item_bytes));
