@@ -9,7 +9,7 @@ POISSON = ("--generate", "poisson7", "--size", 512, "--machine", "frontier")
 
 class Predict(Command):
     def points(self, *words):
-        return self.json_of("predict", *words, "--json", "-")["points"]
+        return self.json_of("predict", *words)["points"]
 
     def test_strong_scaling_of_a_lattice(self):
         points = self.points(*POISSON, "--nodes", "1..1024", "--gpus-per-node", 8, "--method", "cg")
