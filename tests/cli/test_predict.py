@@ -12,8 +12,8 @@ class Predict(Command):
         return self.json_of("predict", *words)["points"]
 
     def test_strong_scaling_of_a_lattice(self):
-        points = self.points(*POISSON, "--nodes", "1..1024", "--gpus-per-node", 8, "--method", "cg")
-        self.assertEqual([p["nodes"] for p in points], [2 ** k for k in range(11)])
+        points = self.points(*POISSON, "--nodes", "1,64,1024", "--gpus-per-node", 8, "--method", "cg")
+        self.assertEqual([p["nodes"] for p in points], [1, 64, 1024])
         self.assertEqual(points[-1]["ranks"], 8192)
         for p in points:
             self.assertAlmostEqual(sum(p["terms"].values()) / p["seconds"], 1)
@@ -34,19 +34,20 @@ class Predict(Command):
             self.run_it("predict", "--generate", "poisson1d", "--size", 4096, "--machine", "frontier", "--scaling", "weak", *wrong, code=2)
 
     def test_a_file_is_planned(self):
-        self.run_it("generate", "A.mtx", "--generate", "poisson2d", "--size", 40)
+        self.run_it("generate", "poisson2d", "--size", 40, "-o", "A.mtx")
         text = self.run_it("predict", "A.mtx", "--machine", "lumi", "--messages-of", "frontier", "--nodes", "1,2", "--gpus-per-node", 2, "--method", "pipelined-cg")
         self.assertIn("pipelined-cg", text.stdout)
         self.assertIn("messages, injection and copies are those of frontier", text.stdout)
         self.assertIn("priced as those between nodes", text.stdout)
         point = self.points("A.mtx", "--machine", "frontier", "--nodes", "2", "--gpus-per-node", 1)[0]
+        self.assertEqual([p["nodes"] for p in self.points(*POISSON, "--nodes", "1..4")], [1, 2, 4])
         self.assertEqual((point["rows"], point["entries"]), (1600, 5 * 1600 - 4 * 40))
         refused = self.run_it("predict", "A.mtx", "--machine", "frontier", "--nodes", "1,2", "--gpus-per-node", 1, "--scaling", "weak", code=2)
         self.assertIn("does not grow", refused.stderr)
 
     def test_what_is_missing_is_named(self):
         words = ("predict", "--generate", "poisson1d", "--size", 100000, "--nodes", "2")
-        self.assertIn("no data of off_node messages", self.run_it(*words, "--machine", "lumi", code=3).stderr)
+        self.assertIn("no data of on_socket messages", self.run_it(*words, "--machine", "lumi", code=3).stderr)
         self.assertIn("no data of the bandwidth of gpu memory", self.run_it(*words, "--machine", "lassen", code=3).stderr)
         self.assertIn("no data of sums of host memory", self.run_it(*words, "--machine", "frontier", "--sums", "host", code=3).stderr)
         frontier = (*words[:-2], "--machine", "frontier")
