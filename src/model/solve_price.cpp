@@ -44,23 +44,23 @@ double message(MachineModel const& machine, MessageSpan span, MemoryKind memory)
 }
 
 void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod method,
-              SolvePlace const& place) {
-  if (place.nodes * place.ranks_per_node == 1) return;
+              SolveSetting const& setting) {
+  if (setting.nodes * setting.ranks_per_node == 1) return;
   int const count = method == PricedMethod::cg ? 2 : 1;
-  int const inside = doublings(place.ranks_per_node), between = doublings(place.nodes);
-  if (SumCosts const* costs = find(machine.sums, place.sums_in)) {
+  int const inside = doublings(setting.ranks_per_node), between = doublings(setting.nodes);
+  if (SumCosts const* costs = find(machine.sums, setting.sums_in)) {
     price.sums_on_node = count * inside * costs->on_node;
     price.sums_between = count * between * costs->between_nodes;
     add_source(price, machine, costs->source);
   } else {
     MessageSpan const span = machine.node.sockets == 1 ? MessageSpan::on_socket : MessageSpan::on_node;
-    if (inside > 0) price.sums_on_node = count * inside * message(machine, span, place.sums_in);
+    if (inside > 0) price.sums_on_node = count * inside * message(machine, span, setting.sums_in);
     if (between > 0)
-      price.sums_between = count * between * message(machine, MessageSpan::off_node, place.sums_in);
+      price.sums_between = count * between * message(machine, MessageSpan::off_node, setting.sums_in);
     price.notes.push_back("no data of sums: a message of 8 bytes for each doubling of ranks");
   }
-  if (place.sums_in == place.memory) return;
-  if (place.memory == MemoryKind::host)
+  if (setting.sums_in == setting.memory) return;
+  if (setting.memory == MemoryKind::host)
     throw Error(ErrorCode::usage,
                 "sums of GPU memory where vectors lie in the host's (nothing is there to add). Use host.");
   for (CopyDirection direction : {CopyDirection::device_to_host, CopyDirection::host_to_device}) {
@@ -70,14 +70,14 @@ void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod m
   }
 }
 
-void check(SolveShare const& share, SolvePlace const& place) {
+void check(SolveShare const& share, SolveSetting const& setting) {
   if (!(share.rows > 0) || !(share.entries >= 0) || !(share.border_rows >= 0) ||
       share.border_rows > share.rows)
     throw Error(ErrorCode::usage, fmt::format("{} rows, {} entries, {} border rows", share.rows,
                                               share.entries, share.border_rows));
-  if (place.nodes < 1 || place.ranks_per_node < 1)
+  if (setting.nodes < 1 || setting.ranks_per_node < 1)
     throw Error(ErrorCode::usage,
-                fmt::format("{} nodes of {} ranks (at least 1)", place.nodes, place.ranks_per_node));
+                fmt::format("{} nodes of {} ranks (at least 1)", setting.nodes, setting.ranks_per_node));
 }
 
 // Kernels of an iteration: a product in two parts, two sums, and the updates.
@@ -125,18 +125,18 @@ MachineModel with_all_spans(MachineModel machine, std::vector<std::string>& note
 }
 
 IterationPrice price_iteration(MachineModel const& machine, PricedMethod method, SolveShare const& share,
-                               SolvePlace const& place, ExchangePrice const* exchange) {
-  check(share, place);
-  MemoryRate const* const memory = find(machine.memory, place.memory);
+                               SolveSetting const& setting, ExchangePrice const* exchange) {
+  check(share, setting);
+  MemoryRate const* const memory = find(machine.memory, setting.memory);
   if (memory == nullptr)
-    no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(place.memory)));
-  double const parts = place.memory == MemoryKind::host ? place.ranks_per_node : 1;
+    no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(setting.memory)));
+  double const parts = setting.memory == MemoryKind::host ? setting.ranks_per_node : 1;
   IterationPrice price;
   price.product = product_bytes(share) * parts / memory->bytes_per_s;
   price.vectors = vector_bytes(method, share) * parts / memory->bytes_per_s;
   add_source(price, machine, memory->source);
-  add_sums(price, machine, method, place);
-  if (place.memory == MemoryKind::gpu) add_launches(price, machine, method);
+  add_sums(price, machine, method, setting);
+  if (setting.memory == MemoryKind::gpu) add_launches(price, machine, method);
   if (exchange != nullptr) add_exchange(price, share, *exchange);
   double const work = price.product + price.vectors, others = price.halo + price.sums();
   price.seconds = work + others + price.launches;

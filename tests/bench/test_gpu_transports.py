@@ -23,7 +23,7 @@ STANDS_IN = HERE / "as_if_gpu_transports.py"
 def run(script, *words, fault=""):
     """(exit code, what it printed)"""
     done = subprocess.run([sys.executable, "-B", str(DEVICE / script), "--hostless", str(STANDS_IN), *words], text=True,
-                          capture_output=True, env={**os.environ, "GPU_FAULT": fault, "GPU_STANDS_FOR": os.environ["HOSTLESS_COMMAND"]}, timeout=100, check=False)
+                          capture_output=True, env={**os.environ, "GPU_FAULT": fault, "GPU_STANDS_FOR": os.environ["HOSTLESS_COMMAND"]}, timeout=600, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -130,7 +130,7 @@ class Pictures(unittest.TestCase):
         for ranks in ("1", "2"):
             done = subprocess.run([os.environ["HOSTLESS_COMMAND"], "bench", "papers", "--rows", "300", "--iterations", "9",
                                    "--only", "ldoor,hood", "--ranks", ranks, "--json", "-"], capture_output=True, text=True,
-                                  check=True, timeout=120)
+                                  check=True, timeout=600)
             reports.append(json.loads(done.stdout))
         text = self.drawn("001-7", *reports)
         for series in ("2 ranks", "ldoor", "hood", "CPU-Controlled Pipelined CG", "CPU-Free Pipelined CG"):

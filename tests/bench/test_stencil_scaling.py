@@ -26,7 +26,7 @@ class Scaling(unittest.TestCase):
 
     def call(self, *words, code=0):
         done = subprocess.run([sys.executable, str(SCRIPT), os.environ["HOSTLESS_COMMAND"], *map(str, words)], capture_output=True, text=True,
-                              timeout=300)
+                              timeout=600)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 

@@ -19,6 +19,9 @@ from pathlib import Path
 COMMAND = os.environ["HOSTLESS_COMMAND"]
 SLOWEST = 300  # seconds no run of these tests takes, on busy machines and with instrumented code too
 
+# Deadlines that nobody reaches within SLOWEST, however slow: what ends all the same has seen that a rank has died.
+PATIENT = {"HOSTLESS_DEADLINE_SCALE": "60"}  # of 10 s in iterations
+
 # A solve that goes on for many minutes unless something ends it: n iterations for n rows in one dimension.
 ENDLESS = ("--generate", "poisson1d", "--size", "300000", "--rtol", "1e-14")
 
@@ -70,20 +73,26 @@ class Command(unittest.TestCase):
         self.addCleanup(end, process)
         return process
 
+    def wait_until(self, happened, what, process=None):
+        """Waits for what `happened()` tells, however slow the machine is; `process` must not end before."""
+        until = time.monotonic() + SLOWEST
+        while not happened():
+            if process is not None:
+                self.assertIsNone(process.poll(), f"it has ended before: {what}")
+            self.assertLess(time.monotonic(), until, f"never came: {what}")
+            time.sleep(0.002)
+
     def wait_for_file(self, name, process):
         """Waits until a running solve has written a file (a checkpoint: it is iterating)."""
-        until = time.monotonic() + SLOWEST
-        while not (self.folder / name).exists():
-            self.assertIsNone(process.poll(), "the solve has ended early")
-            self.assertLess(time.monotonic(), until, f"{name} never came")
-            time.sleep(0.01)
+        self.wait_until((self.folder / name).exists, f"the file {name}", process)
 
-    def lose(self, job, rank, within):
-        """Kills a rank of a job with `--json result.json`, which ends in time and says so. The result."""
+    def wait_until_gone(self, processes):
+        self.wait_until(lambda: not any(map(alive, processes)), "the end of what it has started")
+
+    def lose(self, job, rank):
+        """Kills a rank of a job with `--json result.json` and PATIENT, which ends and says so. The result."""
         kill(rank, signal.SIGKILL)
-        began = time.monotonic()
-        out, err = job.communicate(timeout=60)
-        self.assertLess(time.monotonic() - began, within)
+        out, err = job.communicate(timeout=SLOWEST)
         self.assertEqual(job.returncode, 4, err)
         self.assertIn("signal 9", err)
         self.assertIn("peer_lost", out)
@@ -155,6 +164,36 @@ def alive(process):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def catches(process, number):
+    """Whether a process has a handler of a signal by now: before, the signal just ends it."""
+    return in_signals(process, "SigCgt", number)
+
+
+def pending(process, number):
+    """Whether a process has not yet heard a signal that it was sent."""
+    return in_signals(process, "ShdPnd", number)
+
+
+def in_signals(process, which, number):
+    try:
+        signals = re.search(rf"^{which}:\s*([0-9a-f]+)$", Path(f"/proc/{process}/status").read_text(), re.M)
+    except OSError:
+        return False
+    return signals is not None and int(signals[1], 16) >> (number - 1) & 1 == 1
+
+
+def cpu_seconds(ancestor):
+    """The processor time of a process and of all below it: what goes on beside them adds nothing to it."""
+    ticks = 0
+    for process in (ancestor, *descendants(ancestor)):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # its parent has its time now
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def ranks_of(job):

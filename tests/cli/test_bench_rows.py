@@ -4,11 +4,10 @@ import json
 import os
 import shutil
 import signal
-import time
 import unittest
 from pathlib import Path
 
-from hostless_command import Command, alive, kill, launcher_of, ranks_of
+from hostless_command import PATIENT, SLOWEST, Command, cpu_seconds, kill, launcher_of, ranks_of
 
 GRID = ("--generate", "poisson2d", "--size", "24")
 BRIEF = ("--steps", "20", "--repeat", "2", "--warm-up", "3")
@@ -193,37 +192,29 @@ class Rows(Command):
 
     def endless(self):
         (self.folder / "tmp").mkdir()
-        job = self.start("bench", "pingpong", "--ranks", 2, "--transports", "processes,threads", "--sizes", "8", "--row-limit", 100,
-                         "--steps", 10**9, "--json", "report.json", environment={"HOSTLESS_DEADLINE_SCALE": "0.2", "TMPDIR": str(self.folder / "tmp")})
-        until = time.monotonic() + 60
-        while len(ranks := [one for one in ranks_of(job) if b"HOSTLESS_RANK=" in surroundings_of(one)]) < 2:
-            self.assertLess(time.monotonic(), until, "the ranks never came")
-            time.sleep(0.01)
-        time.sleep(0.5)  # and by now they answer each other
-        return job, ranks
+        job = self.start("bench", "pingpong", "--ranks", 2, "--transports", "processes,threads", "--sizes", "8", "--row-limit", 10 * SLOWEST,
+                         "--steps", 10**9, "--json", "report.json", environment={**PATIENT, "TMPDIR": str(self.folder / "tmp")})
+        def ranks():
+            return [one for one in ranks_of(job) if b"HOSTLESS_RANK=" in surroundings_of(one)]
+        self.wait_until(lambda: len(ranks()) == 2 and all(cpu_seconds(one) > 0.1 for one in ranks()), "ranks that answer each other", job)
+        return job, ranks()
 
     def test_a_killed_rank_fails_its_row(self):
         job, ranks = self.endless()
         kill(ranks[1], signal.SIGKILL)
-        until = time.monotonic() + 60
-        while any(map(alive, ranks)):
-            self.assertLess(time.monotonic(), until, "the other rank waits for ever")
-            time.sleep(0.01)
-        time.sleep(0.5)  # by now the threads of the next row are at work
+        self.wait_until_gone(ranks)
+        self.wait_until(lambda: any(cpu_seconds(one) > 0.1 for one in ranks_of(job)), "the threads of the next row at work", job)
         kill(job.pid, signal.SIGINT)
-        out, err = job.communicate(timeout=60)
+        out, err = job.communicate(timeout=SLOWEST)
         self.assertEqual(job.returncode, 4, err)
         self.assertRegex(out, "processes +host +failed: .*(by signal|a rank was lost)")
 
     def test_an_interrupted_one_takes_its_ranks_along(self):
         job, ranks = self.endless()
         kill(job.pid, signal.SIGINT)
-        _, err = job.communicate(timeout=60)
+        _, err = job.communicate(timeout=SLOWEST)
         self.assertEqual(job.returncode, 4, err)
-        until = time.monotonic() + 30
-        while any(map(alive, ranks)):
-            self.assertLess(time.monotonic(), until, "a rank lives on")
-            time.sleep(0.01)
+        self.wait_until_gone(ranks)
         self.assertFalse((self.folder / "report.json").exists())
         self.assertEqual(list((self.folder / "tmp").iterdir()), [])
 
@@ -233,11 +224,8 @@ class Rows(Command):
                 shutil.rmtree(self.folder / "tmp", ignore_errors=True)
                 job, ranks = self.endless()
                 kill(job.pid, number)
-                job.communicate(timeout=60)
-                until = time.monotonic() + 30
-                while any(map(alive, ranks)):
-                    self.assertLess(time.monotonic(), until, "a rank lives on")
-                    time.sleep(0.01)
+                job.communicate(timeout=SLOWEST)
+                self.wait_until_gone(ranks)
 
     def test_one_that_takes_too_long_leaves_nothing(self):
         (self.folder / "tmp").mkdir()

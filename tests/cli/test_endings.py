@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from hostless_command import ENDLESS, Command, alive, descendants, end, kill, ranks_of
+from hostless_command import ENDLESS, PATIENT, SLOWEST, Command, alive, descendants, end, kill, pending, ranks_of
 
 CHECKPOINT = ("--checkpoint", "c", "--checkpoint-every", "20")
 
@@ -62,16 +62,26 @@ class Interrupted(Command):
             while True:
                 os.write(writer, b"x" * 4096)
         os.set_blocking(writer, True)
-        process = self.start("solve", *ENDLESS, *CHECKPOINT, "--no-bandwidth", stdout=writer)
-        os.close(writer)
-        self.wait_for_file("c", process)
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)  # within a second: the same one again
-        time.sleep(2)  # a second after the program has heard the first one, however late that was
+        self.addCleanup(os.close, writer)
+        for _ in range(10):
+            process = self.start("solve", *ENDLESS, *CHECKPOINT, "--no-bandwidth", stdout=writer)
+            self.wait_for_file("c", process)
+            began = time.monotonic()
+            self.interrupt(process)
+            self.interrupt(process)  # within a second: the same one again
+            if time.monotonic() - began < 1:
+                break
+            end(process)  # a machine so busy that it may have been another one
+            (self.folder / "c").unlink()
+        time.sleep(1.5)  # a second after the program has heard the first one
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
+        self.assertEqual(process.wait(timeout=SLOWEST), -signal.SIGINT)
+
+    def interrupt(self, process):
+        """Sends ctrl-C, and returns when the process has heard it."""
+        process.send_signal(signal.SIGINT)
+        self.wait_until(lambda: process.poll() is not None or not pending(process.pid, signal.SIGINT), "a handled ctrl-C")
 
     def test_what_is_told_the_process_and_its_group_is_told_once(self):
         """As `timeout` does it: everybody gets the group's signal, and ranks what their launcher passes on."""
@@ -82,7 +92,7 @@ class Interrupted(Command):
                 self.wait_for_file("c", process)
                 process.send_signal(signal.SIGTERM)
                 os.killpg(process.pid, signal.SIGTERM)
-                out, err = process.communicate(timeout=60)
+                out, err = process.communicate(timeout=SLOWEST)
                 self.assertEqual((process.returncode, err), (4, ""), words)
                 self.assertTrue(out.startswith("aborted after"), out)
                 for written in ("x.npy", "c"):
@@ -157,8 +167,7 @@ class Resumed(Command):
 
 
 class LostProcess(Command):
-    """A rank that is killed in the middle: the job ends within deadline + 1 s, and says so."""
-    deadline = 2.0  # 0.2 of the usual 10 s
+    """A rank that is killed in the middle: the job ends long before its deadline, and says so."""
 
     def test_kill_minus_9(self):
         for run in ("host", "persistent"):
@@ -168,11 +177,11 @@ class LostProcess(Command):
     def lose_a_rank(self, run):
         (self.folder / "c").unlink(missing_ok=True)
         job = self.start("solve", *ENDLESS, *CHECKPOINT, "--ranks", 3, "--transport", "processes", "--run", run,
-                         "--json", "result.json", "--no-bandwidth", environment={"HOSTLESS_DEADLINE_SCALE": "0.2"})
+                         "--json", "result.json", "--no-bandwidth", environment=PATIENT)
         self.wait_for_file("c", job)
         ranks = sorted(ranks_of(job))
         self.assertEqual(len(ranks), 3)
-        result = self.lose(job, ranks[2], self.deadline + 1)  # not the one that reports
+        result = self.lose(job, ranks[2])  # not the one that reports
         # The text ends where ranks wait for each other's numbers, or a rank that is called for is known to have ended:
         # the killed one, or rank 1, which may have left because of it before rank 0 looked.
         told = re.fullmatch(r"a rank left or stayed silent past the deadline after iteration (\d+) \(.*|rank [12] has ended \(.*",
@@ -183,15 +192,12 @@ class LostProcess(Command):
         self.assertFalse(any(map(alive, ranks)))
 
     def test_a_killed_launcher_takes_the_ranks_along(self):
-        job = self.start("solve", *ENDLESS, *CHECKPOINT, "--ranks", 3, "--transport", "processes")
+        job = self.start("solve", *ENDLESS, *CHECKPOINT, "--ranks", 3, "--transport", "processes", environment=PATIENT)
         self.wait_for_file("c", job)
         ranks = descendants(job.pid)
         self.assertEqual(len(ranks), 3)
-        end_of_launcher = time.monotonic()
         kill(job.pid, signal.SIGKILL)
-        while any(map(alive, ranks)):
-            self.assertLess(time.monotonic() - end_of_launcher, 5)
-            time.sleep(0.01)
+        self.wait_until_gone(ranks)
         end(job)
 
 

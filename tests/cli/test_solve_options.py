@@ -4,9 +4,10 @@ import json
 import os
 import pty
 import re
+import signal
 import unittest
 
-from hostless_command import (Command, chain, market, market_vector, norm, npy, petsc_vector, read_market_vector,
+from hostless_command import (SLOWEST, Command, chain, market, market_vector, norm, npy, petsc_vector, read_market_vector,
                               read_npy, read_petsc_vector, times)
 
 GRID = ("--generate", "poisson2d", "--size", "30")
@@ -307,12 +308,11 @@ class Choices(Command):
 
 
 class ProgressLine(Command):
-    def solve_with_terminal(self, *words):
-        """What a solve of half a second writes to the terminal on its standard error."""
+    def solve_with_terminal(self, *words, lines=None):
+        """What an endless solve writes to the terminal on its standard error until it is ended, after so many lines."""
         ours, its = pty.openpty()
         self.addCleanup(os.close, ours)
-        process = self.start("solve", "--generate", "poisson1d", "--size", "200000", "--rtol", "1e-14", "--time-limit",
-                             "0.9", "--json", "result.json", "--no-bandwidth", *words, stderr=its)
+        process = self.start("solve", "--generate", "poisson1d", "--size", "200000", "--rtol", "1e-14", "--json", "result.json", "--no-bandwidth", *words, stderr=its)
         os.close(its)
         text = b""
         while True:
@@ -320,15 +320,20 @@ class ProgressLine(Command):
                 text += os.read(ours, 4096)
             except OSError:  # the other end is closed
                 break
-        self.assertEqual(process.wait(), 4)
+            if lines is not None and text.count(b" iterations/s ") >= lines:
+                process.send_signal(signal.SIGINT)
+                lines = None
+        self.assertEqual(process.wait(timeout=SLOWEST), 4)
         return text.decode()
 
     def test_on_a_terminal(self):
-        text = self.solve_with_terminal()
+        text = self.solve_with_terminal(lines=3)
         shown = re.findall(r"\r\x1b\[Kiteration (\d+)   \|r\| ([-+.e\d]+) \(target ([-+.e\d]+)\)   (\d+) iterations/s"
                            r"   ([.\d]+) s", text)
-        self.assertGreaterEqual(len(shown), 2, text)
-        self.assertLessEqual(len(shown), 6, "five times a second")
+        self.assertGreaterEqual(len(shown), 3, text)
+        for before, after in zip(shown, shown[1:]):  # in seconds with one digit
+            self.assertGreaterEqual(float(after[4]) - float(before[4]), 0.2 - 0.1 - 1e-9, "five times a second at most")
+        self.assertGreaterEqual(float(shown[-1][4]), 0.2 * len(shown) - 0.1, text)
         result = json.loads(self.content("result.json"))
         iteration, residual, target = int(shown[-1][0]), float(shown[-1][1]), float(shown[-1][2])
         self.assertAlmostEqual(residual, result["residual_history"][iteration], delta=1e-3 * residual)
@@ -336,7 +341,7 @@ class ProgressLine(Command):
         self.assertTrue(text.endswith("\r\x1b[K"), "the line is wiped away")
 
     def test_quiet(self):
-        self.assertEqual(self.solve_with_terminal("--quiet"), "")
+        self.assertEqual(self.solve_with_terminal("--quiet", "--time-limit", "0.9"), "")
 
     def test_none_when_piped(self):
         done = self.run_it("solve", "--generate", "poisson1d", "--size", "200000", "--rtol", "1e-14", "--time-limit",

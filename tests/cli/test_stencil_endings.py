@@ -2,10 +2,9 @@
 
 import json
 import signal
-import time
 import unittest
 
-from hostless_command import alive, kill, ranks_of
+from hostless_command import PATIENT, SLOWEST, alive, kill, ranks_of
 from test_stencil import Stencil
 
 ENDLESS = ("--size", "90x110", "--boundary", "periodic,neumann")
@@ -104,17 +103,13 @@ class Resumed(Stencil):
 
 
 class LostRank(Stencil):
-    deadline = 2.0  # 0.2 of the usual 10 s
-
     def test_a_rank_that_hangs(self):
         job = self.start("stencil", "--problem", "heat", "--size", "90x110", *STEPS, "--checkpoint", "c", "--checkpoint-every", 30000, "--ranks", 3,
-                         "--transport", "processes", "--json", "result.json", "--output", "u.npy", environment={"HOSTLESS_DEADLINE_SCALE": "0.2"})
+                         "--transport", "processes", "--json", "result.json", "--output", "u.npy", environment={"HOSTLESS_DEADLINE_SCALE": "0.5"})
         self.wait_for_file("c", job)
         ranks = sorted(ranks_of(job))
         kill(ranks[2], signal.SIGSTOP)  # among steps, as a rule: files have the longer deadline of set-up
-        began = time.monotonic()
-        out, err = job.communicate(timeout=90)
-        self.assertLess(time.monotonic() - began, 60)
+        out, err = job.communicate(timeout=SLOWEST)
         self.assertEqual(job.returncode, 4, err)
         self.assertIn("peer_lost", out)
         self.assertEqual(json.loads(self.content("result.json"))["status"], "peer_lost")
@@ -127,11 +122,11 @@ class LostRank(Stencil):
 
     def test_kill_minus_9(self):
         job = self.start("stencil", "--problem", "gray_scott", *ENDLESS, *STEPS, *CHECKPOINT, "--ranks", 3, "--transport", "processes", "--json",
-                         "result.json", "--output", "u.npy", "v.npy", environment={"HOSTLESS_DEADLINE_SCALE": "0.2"})
+                         "result.json", "--output", "u.npy", "v.npy", environment=PATIENT)
         self.wait_for_file("c", job)
         ranks = sorted(ranks_of(job))
         self.assertEqual(len(ranks), 3)
-        self.lose(job, ranks[2], self.deadline + 1)  # not the one that reports
+        self.lose(job, ranks[2])  # not the one that reports
         self.assertFalse(any(map(alive, ranks)))
         self.assertFalse((self.folder / "u.npy").exists())
         # the last checkpoint goes on bit for bit, with other ranks

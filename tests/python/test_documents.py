@@ -37,7 +37,7 @@ def pieces(text):
 
 
 def obey(where, command, environment):
-    ran = subprocess.run(["bash", "-c", command], env=environment, timeout=120, capture_output=True, text=True, check=False)
+    ran = subprocess.run(["bash", "-c", command], env=environment, timeout=600, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, f"{where}: {command}\n{ran.stdout}{ran.stderr}"
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-def script(text, seconds=120):
+def script(text, seconds=600):
     """What a program of its own prints; it must end by itself, with exit code 0 and nothing on standard error."""
     start = "import atexit, os, sys, threading, time, numpy as np, hostless\n"
     done = subprocess.run([sys.executable, "-c", text if "\nimport " in text else start + text], capture_output=True, text=True,
@@ -53,7 +53,7 @@ def thinks(x):
 for work in (lambda: hostless.generate("poisson2d", 20), lambda: hostless.cg(A, b, rtol=1e-12),
              lambda: hostless.cg(A, b, callback=thinks)):
     threading.Thread(target=again, args=(work,), daemon=True).start()
-inside.wait(60)
+inside.wait(300)
 class Late:  # goes with the interpreter, when nobody gets the GIL any more but for moments
     def __del__(self, sleep=time.sleep):
         sleep(0.3)
@@ -72,20 +72,20 @@ def interrupted(*_):
 signal.signal(signal.SIGALRM, interrupted)
 A, b = hostless.generate("poisson2d", 30), np.ones(900)
 inside = threading.Event()
-threading.Thread(target=lambda: hostless.cg(A, b, callback=lambda x: (inside.set(), time.sleep(100))), daemon=True).start()
-inside.wait(60)
+threading.Thread(target=lambda: hostless.cg(A, b, callback=lambda x: (inside.set(), time.sleep(1000))), daemon=True).start()
+inside.wait(300)
 begin = time.monotonic()
 hostless._core.end_all(0.2)
-assert 0.2 <= time.monotonic() - begin < 30
-signal.setitimer(signal.ITIMER_REAL, 0.1)
+assert 0.2 <= time.monotonic() - begin < 240
 try:
-    hostless._core.end_all(100)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    hostless._core.end_all(1000)
     raise SystemExit("nobody heard the signal")
 except Interrupted:
     pass
-assert time.monotonic() - begin < 50
+assert time.monotonic() - begin < 500
 hostless._PATIENCE_S = 0.0
-""", 90)
+""")
 
 
 def test_handlers_of_the_program_may_solve_when_the_interpreter_ends():
@@ -146,7 +146,7 @@ if child == 0:
     assert hostless.cg(hostless.generate("poisson2d", 9), np.ones(81))[1] == 0  # it has an interpreter of its own
     sys.exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert time.monotonic() - begin < 40
+assert time.monotonic() - begin < 400
 """)
 
 
@@ -163,10 +163,11 @@ try:
     hostless.cg(A, b, callback=callback)
 except SystemExit:
     # Away has come back in the child, where nobody counted it: the end still waits for what is away there.
-    inside = threading.Event()
+    inside, begun = threading.Event(), []
     def thinks(x):
         inside.set()
-        time.sleep(0.5)
+        while not begun or time.monotonic() - begun[0] < 0.3:
+            time.sleep(0.01)
     def work():  # it may come back, and be refused, before the process has ended
         try:
             hostless.cg(A, b, callback=thinks, maxiter=1)
@@ -174,10 +175,10 @@ except SystemExit:
             pass
     import contextlib
     threading.Thread(target=work, daemon=True).start()
-    inside.wait(60)
-    begin = time.monotonic()
-    hostless._core.end_all(20)
-    os._exit(5 if 0.1 < time.monotonic() - begin < 15 else 6)
+    inside.wait(300)
+    begun.append(time.monotonic())
+    hostless._core.end_all(600)
+    os._exit(5 if 0.1 < time.monotonic() - begun[0] < 300 else 6)
 assert os.waitstatus_to_exitcode(os.waitpid(callback.child, 0)[1]) == 5
 """)
 

@@ -94,7 +94,7 @@ ONE_RAISES = START + """
 began = time.monotonic()
 try:
     with ring() as plan:
-        exchange = hostless.Exchange(plan, [pair()], limit=60)
+        exchange = hostless.Exchange(plan, [pair()], limit=600)
         exchange.exchange()
         if rank == size - 1:
             raise ZeroDivisionError("mine")
@@ -105,7 +105,7 @@ except ZeroDivisionError:
     assert rank == size - 1
 except hostless.PeerLostError:
     assert rank != size - 1 and exchange.lost
-assert time.monotonic() - began < 30, time.monotonic() - began
+assert time.monotonic() - began < 240, time.monotonic() - began
 print(f"rank {rank} is content", flush=True)
 comm.Barrier()  # mpirun ends the others as soon as one has ended without MPI_Finalize
 os._exit(0)
@@ -115,12 +115,12 @@ os._exit(0)
 INTERRUPTED = START + """
 plan = ring()
 owned, ghosts = pair()
-exchange = hostless.Exchange(plan, [(owned, ghosts)])
+exchange = hostless.Exchange(plan, [(owned, ghosts)], limit=600)
 if rank == 0:
     exchange.start()
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     try:
+        timer.start()
         exchange.wait()
         sys.exit("nobody interrupted")
     except KeyboardInterrupt:
@@ -149,7 +149,7 @@ else:
         sys.exit("nobody was missed")
     except hostless.PeerLostError:
         pass
-assert time.monotonic() - began < 9, time.monotonic() - began
+assert time.monotonic() - began < 240, time.monotonic() - began
 print(f"rank {rank} is content", flush=True)
 comm.Barrier()  # mpirun ends the others as soon as one has ended without MPI_Finalize
 os._exit(0)

@@ -195,7 +195,7 @@ def test_processes_end_in_order(name):
     script += "sys.modules['scipy'] = None\n" if name == "without scipy" else ""
     script += "import hostless\n"
     script += "" if name == "without scipy" else "A = hostless.generate('poisson2d', 20)\nb = np.ones(400)\n"
-    ran = subprocess.run([sys.executable, "-c", script + textwrap.dedent(SCRIPTS[name]), name], timeout=60,
+    ran = subprocess.run([sys.executable, "-c", script + textwrap.dedent(SCRIPTS[name]), name], timeout=600,
                          capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout.strip(), ran.stderr) == (0, "0", "")
 

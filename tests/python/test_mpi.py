@@ -273,7 +273,7 @@ def run(launcher, ranks, script, tmp_path, abi):
     path = tmp_path / "script.py"
     path.write_text(textwrap.dedent(script))
     return subprocess.run([launcher, "-n", str(ranks), sys.executable, str(path)], env=environment_of(abi, tmp_path),
-                          timeout=120, capture_output=True, text=True, check=False)
+                          timeout=600, capture_output=True, text=True, check=False)
 
 
 def runs_with(vendor, tmp_path):

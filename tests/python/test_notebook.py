@@ -34,7 +34,7 @@ def executed(tmp_path_factory):
     nbformat.validate(notebook)
     values = tmp_path_factory.mktemp("notebook") / "values.npz"
     notebook.cells.append(nbformat.v4.new_code_cell(CARRY.format(path=str(values))))
-    nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     with np.load(values) as read:
         return notebook, dict(read)
 

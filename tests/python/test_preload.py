@@ -37,7 +37,7 @@ comm.Barrier()
 def run_three(vendor, tmp_path, to, *words):
     (tmp_path / "program.py").write_text(PROGRAM)
     ran = subprocess.run([f"mpirun.{vendor}", "-n", "3", "env", *words, sys.executable, str(tmp_path / "program.py"), str(to)],
-                         env=environment_of(vendor, tmp_path), timeout=120, capture_output=True, text=True, check=False)
+                         env=environment_of(vendor, tmp_path), timeout=600, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return to.read_text(), ran.stdout, ran.stderr
 

@@ -18,7 +18,7 @@ A = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(30, 30)).tocsr(
 b = np.ones(30)
 
 
-def script(text, code=0, seconds=120):
+def script(text, code=0, seconds=600):
     """What a program of its own prints on standard error; it must end by itself with that exit code."""
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=seconds, check=False)
     assert done.returncode == code, f"{done.returncode}: {done.stderr}"
@@ -178,7 +178,7 @@ left = hostless.Matrix(sla.LinearOperator(A.shape, matvec=lambda x: A @ x if lef
     for _ in range(20):
         Knowing()
     gc.collect()
-    until = time.monotonic() + 20  # threads that have been joined leave the list a little later
+    until = time.monotonic() + 240  # threads that have been joined leave the list a little later
     while threading_count() > before and time.monotonic() < until:
         time.sleep(0.01)
     assert threading_count() <= before

@@ -33,7 +33,7 @@ SURROUNDINGS = {**os.environ, "PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTEC
 
 def run(*words) -> str:
     """What `hostless words...` prints; it may end unconverged."""
-    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, timeout=600)
     if done.returncode > 1:
         raise AssertionError(f"{done.args}\n{done.stderr}")
     return done.stdout

@@ -67,7 +67,7 @@ class Browser(unittest.TestCase):
         """Standard output, after a look at what came on the console."""
         done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
                                "--enable-logging=stderr", f"--user-data-dir={self.folder / 'profile'}", *words],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([line for line in done.stderr.splitlines() if "CONSOLE" in line], [])
         return done.stdout

@@ -21,7 +21,7 @@ class Machines(unittest.TestCase):
 
     def drawn(self, *words):
         environment = {**SURROUNDINGS, "HOSTLESS_PYTHON": sys.executable}
-        done = subprocess.run([COMMAND, "machine", *words], capture_output=True, text=True, cwd=self.folder, env=environment, timeout=300)
+        done = subprocess.run([COMMAND, "machine", *words], capture_output=True, text=True, cwd=self.folder, env=environment, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         return (self.folder / "a.svg").read_text()
 

@@ -260,7 +260,7 @@ class CommandOfPython(unittest.TestCase):
         (self.folder / "one.json").write_text(json.dumps(picture_case.solved()))
 
     def run_it(self, *words, code=0, program=(sys.executable, "-m", "hostless.report"), more=None):
-        done = subprocess.run([*program, *words], cwd=self.folder, env={**SURROUNDINGS, **(more or {})}, timeout=120,
+        done = subprocess.run([*program, *words], cwd=self.folder, env={**SURROUNDINGS, **(more or {})}, timeout=600,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, code, f"{done.stdout[:500]}\n{done.stderr}")
         return done
@@ -327,7 +327,7 @@ class CommandOfPython(unittest.TestCase):
             for closed in (False, True):
                 with self.subTest(words=words, closed=closed), open("/dev/full", "w", encoding="ascii") as full:
                     done = subprocess.run([sys.executable, "-m", "hostless.report", *words], cwd=self.folder, env=SURROUNDINGS,
-                                          timeout=120, stdout=full, stderr=subprocess.PIPE, text=True,
+                                          timeout=600, stdout=full, stderr=subprocess.PIPE, text=True,
                                           preexec_fn=(lambda: os.close(1)) if closed else None)
                     self.assertEqual(done.returncode, 4, done.stderr)
                     self.assertRegex(done.stderr, "^hostless: standard output cannot be written: .*\n$")

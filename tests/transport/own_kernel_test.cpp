@@ -135,14 +135,14 @@ class OwnKernelsOfTests : public ::testing::Test {
 TEST_F(OwnKernelsOfTests, EveryGhostHasItsItemInEveryStep) {
   std::vector<unsigned> plans(30);
   std::iota(plans.begin(), plans.end(), 1u);
-  for (int ranks : {1, 2, 3, 4}) EXPECT_EQ(with_ranks(ranks, plans, -1, 20), "") << ranks << " ranks";
+  for (int ranks : {1, 2, 3, 4}) EXPECT_EQ(with_ranks(ranks, plans, -1, 240), "") << ranks << " ranks";
 }
 
 // What came was whole, and everybody leaves.
 TEST_F(OwnKernelsOfTests, ALostRankEndsTheOthers) {
   auto const begin = Clock::now();
   EXPECT_EQ(with_ranks(4, {1, 2, 3, 4}, 2, 0.3), "");
-  EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 30);
+  EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 240);
 }
 
 }  // namespace

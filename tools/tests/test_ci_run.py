@@ -33,7 +33,7 @@ if [ "$1" = asan-ubsan ]; then echo '<testsuite>{cases}</testsuite>'; else echo 
     with checkout(files) as root:
         for name in files:
             (root / name).chmod(0o755)
-        done = subprocess.run([root / ".ci/run"], capture_output=True, text=True, check=False, timeout=60,
+        done = subprocess.run([root / ".ci/run"], capture_output=True, text=True, check=False, timeout=600,
                               env={**os.environ, "PATH": f"{root / 'bin'}:{os.environ['PATH']}"})
         return done.returncode, done.stdout.splitlines()
 

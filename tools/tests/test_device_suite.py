@@ -34,7 +34,7 @@ def suite(special=None, stages=("plain",), code=None, **environment):
             (root / f"device_{name}").chmod(0o755)
         kept = {name: value for name, value in os.environ.items() if name not in ("ONLY", "MAY_SKIP", "GPUS")}
         done = subprocess.run(["bash", SUITE, "-C", root, *stages], env={**kept, **environment}, capture_output=True,
-                              text=True, timeout=120, check=False)
+                              text=True, timeout=600, check=False)
     rows = {match[2]: match[0] for match in re.finditer(r"^(\S+) +(\S+) .*$", done.stdout, re.M)}
     return done.returncode, rows, done.stdout + done.stderr
 

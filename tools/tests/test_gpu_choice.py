@@ -28,7 +28,7 @@ def asked_of_apt(level, **environment):
         for program in ("bash", "dirname", "env", "id", "sed"):  # and nothing else: a hipcc of this machine is not seen
             (root / "bin" / program).symlink_to(shutil.which(program))
         kept = {name: value for name, value in os.environ.items() if name not in ("GPU", "TORCH", "HOSTLESS_SETUP")}
-        done = subprocess.run(["bash", root / "tools/setup.sh", level], capture_output=True, text=True, check=False, timeout=60,
+        done = subprocess.run(["bash", root / "tools/setup.sh", level], capture_output=True, text=True, check=False, timeout=600,
                               env={**kept, "PATH": str(root / "bin"), "LOG": str(root / "log"), **environment})
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)
@@ -38,7 +38,7 @@ def asked_of_apt(level, **environment):
 def made(*words):
     """What make would do."""
     kept = {name: value for name, value in os.environ.items() if name not in ("GPU", "MAKEFLAGS", "MAKELEVEL")}
-    return subprocess.run(["make", "-n", "-C", ROOT, *words], capture_output=True, text=True, check=False, env=kept, timeout=60)
+    return subprocess.run(["make", "-n", "-C", ROOT, *words], capture_output=True, text=True, check=False, env=kept, timeout=600)
 
 
 @unittest.skipIf(shutil.which("make") is None, "there is no make")

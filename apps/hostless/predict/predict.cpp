@@ -112,16 +112,17 @@ Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int pe
   else
     point.share =
         share_of_lattice(o.weak ? grown(o.input.problem(), nodes / o.nodes.front()) : o.input.problem(), map);
-  SolvePlace place{nodes, per_node, MemoryKind::gpu, o.sums == "host" ? MemoryKind::host : MemoryKind::gpu};
+  SolveSetting setting{nodes, per_node, MemoryKind::gpu,
+                       o.sums == "host" ? MemoryKind::host : MemoryKind::gpu};
   if (point.ranks == 1) {
-    point.price = price_iteration(all.machine, o.method, point.share.work, place, nullptr);
+    point.price = price_iteration(all.machine, o.method, point.share.work, setting, nullptr);
     return point;
   }
   constexpr double item_bytes = 8;
   auto const ways = price_ways(all.machine, point.share.counts, MemoryKind::gpu, item_bytes);
   PricedWay const& way = ways[cheapest(ways)];
   point.way = fmt::format("{} {}", name(way.route), name(way.path));
-  point.price = price_iteration(all.machine, o.method, point.share.work, place, &*way.price);
+  point.price = price_iteration(all.machine, o.method, point.share.work, setting, &*way.price);
   return point;
 }
 

@@ -20,7 +20,7 @@ struct SolveShare {
 };
 
 /// Where an iteration runs.
-struct SolvePlace {
+struct SolveSetting {
   int nodes = 1, ranks_per_node = 1;
   MemoryKind memory = MemoryKind::gpu;   ///< where matrix and vectors lie
   MemoryKind sums_in = MemoryKind::gpu;  ///< where the numbers lie that all-reduces add
@@ -64,6 +64,6 @@ MachineModel with_all_spans(MachineModel machine, std::vector<std::string>& note
 /// Errors  usage      no rows, nodes or ranks; more border rows than rows
 ///         bad_input  the machine has no data of memory, sums and messages, or copies: says which
 IterationPrice price_iteration(MachineModel const& machine, PricedMethod method, SolveShare const& share,
-                               SolvePlace const& place, ExchangePrice const* exchange);
+                               SolveSetting const& setting, ExchangePrice const* exchange);
 
 }  // namespace hostless

@@ -27,7 +27,7 @@ TEST(ThreadTeam, AllAtTheSameTimeAndTheFirstOnTheCallersThread) {
   auto const one = [&](int number) {
     on[static_cast<std::size_t>(number)] = std::this_thread::get_id();
     ++here;
-    auto const waited = wait_for([&] { return here == count; }, [] { return false; }, Deadline::after(60));
+    auto const waited = wait_for([&] { return here == count; }, [] { return false; }, Deadline::after(240));
     if (waited != Waited::done) ++late;
     ++ended;
     return true;
@@ -63,7 +63,7 @@ bool is_told_of(int stuck) {
   bool in_time = false;
   auto const one = [&](int number) {
     if (number != stuck) return false;
-    in_time = wait_for([] { return told == 1; }, [] { return false; }, Deadline::after(20)) == Waited::done;
+    in_time = wait_for([] { return told == 1; }, [] { return false; }, Deadline::after(120)) == Waited::done;
     return true;
   };
   EXPECT_EQ(run_thread_team(3, one, [] {}), 3);
@@ -114,7 +114,7 @@ TEST(SharedWork, TheLowestPartThatFailsIsHeard) {
       ++calls;
       if (part != 2 && part != 5) return;
       ++failing;
-      static_cast<void>(wait_for([&] { return failing == 2; }, [] { return false; }, Deadline::after(60)));
+      static_cast<void>(wait_for([&] { return failing == 2; }, [] { return false; }, Deadline::after(240)));
       throw part;
     });
     ADD_FAILURE() << "nobody heard of it";
@@ -169,7 +169,7 @@ TEST(Processors, AreSharedByTheRanksOfAMachine) {
   std::atomic<bool> first{false};
   auto const one = [&](int number) {
     if (number == 0) first = true;
-    auto const waited = wait_for([] { return false; }, [&] { return given_up > 0; }, Deadline::after(60));
+    auto const waited = wait_for([] { return false; }, [&] { return given_up > 0; }, Deadline::after(240));
     if (waited == Waited::late) ++late;
     ++ended;
     return false;

@@ -65,7 +65,7 @@ TEST(PingPong, SilenceEndsByTheDeadline) {
                [&](Transport& transport) {
                  ping_pong(transport, {0, 1, {8}}, protocol);
                });
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(240));
 }
 
 TEST(PingPong, PairsThatAreNoneAreRefused) {

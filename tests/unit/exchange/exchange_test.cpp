@@ -240,7 +240,7 @@ TEST(Start, IsRefusedWhileAnExchangeIsUnderWay) {
     double own = 7, ghost = 0;
     Exchange wire(transport, plan, {Field::apart(&own, &ghost, 8)}, {patient, {}, {}});
     if (me == 0) {
-      wait_for([&] { return tried.load(); }, [] { return false; }, Deadline::after(60));
+      wait_for([&] { return tried.load(); }, [] { return false; }, Deadline::after(240));
       wire.start();
     } else {
       wire.start();

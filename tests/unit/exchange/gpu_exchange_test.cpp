@@ -33,7 +33,7 @@ using testing::GpuBytes;
 using testing::World;
 using testing::Wrong;
 
-constexpr WaitLimits patience{60, 60};
+constexpr WaitLimits patience{600, 600};
 
 void copy(void* to, void const* from, std::size_t bytes) {
   if (bytes != 0) std::memcpy(to, from, bytes);
@@ -374,7 +374,7 @@ TEST(GpuExchange, WhoLeavesTellsTheOthers) {
       EXPECT_FALSE(exchange.wait());
     }
     transport.group().barrier();
-    EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 20);
+    EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 240);
   });
 }
 

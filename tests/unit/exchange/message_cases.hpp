@@ -60,7 +60,7 @@ void expect_nobody_waits_in_a_test() {
       }
       transport.group().barrier();
       if (rank != first) gpu.calls().start(0);
-      Deadline const deadline = Deadline::after(60);
+      Deadline const deadline = Deadline::after(240);
       MessageState how_far = gpu.calls().test();
       for (; how_far == MessageState::under_way && !deadline.passed(); how_far = gpu.calls().test())
         std::this_thread::yield();
@@ -73,7 +73,7 @@ void expect_nobody_waits_in_a_test() {
 
 template <class Gpu>
 void expect_a_lost_rank_is_found_and_forgotten() {
-  constexpr double deadline_s = 0.2;
+  constexpr double deadline_s = 1;  // which no rank that is only slow takes
   constexpr int ranks = 3;
   testing::Reads const reads = testing::Reads({3, 3, 3}).add(0, 1, {1}).add(1, 0, {0, 2}).add(2, 2, {1});
   auto const plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(ranks, ranks));

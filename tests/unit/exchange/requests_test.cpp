@@ -52,7 +52,7 @@ TEST(Requests, OrderWhatIsSaidAndAnswered) {
       said = number;
       if (random() % 16 == 0) std::this_thread::yield();
       word.store(request_of(static_cast<std::uint64_t>(number), number % 5), std::memory_order_release);
-      Deadline const deadline = Deadline::after(60);
+      Deadline const deadline = Deadline::after(240);
       while (answer.load(std::memory_order_acquire) != static_cast<std::uint64_t>(number) &&
              !deadline.passed())
         std::this_thread::yield();
@@ -60,7 +60,7 @@ TEST(Requests, OrderWhatIsSaidAndAnswered) {
     }
   });
   Requests requests;
-  Deadline const deadline = Deadline::after(60);
+  Deadline const deadline = Deadline::after(240);
   for (int done = 0; done < count && !deadline.passed();) {
     int const job = requests.asked(word.load(std::memory_order_acquire));
     if (job == Requests::none) {

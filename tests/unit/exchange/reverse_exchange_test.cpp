@@ -245,7 +245,7 @@ class CountedTransport final : public Transport {
     bool sent(int index) override { return inner_->sent(index); }
     bool received(int index) override {
       if (++looked_ < looks_) return false;
-      wait_for([&] { return inner_->received(index); }, [] { return false; }, Deadline::after(60));
+      wait_for([&] { return inner_->received(index); }, [] { return false; }, Deadline::after(240));
       return true;
     }
     void gather(std::span<double const> mine) override { inner_->gather(mine); }

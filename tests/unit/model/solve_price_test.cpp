@@ -89,9 +89,9 @@ TEST(SolvePrice, ShortWorkWaitsForLaunches) {
   EXPECT_EQ(price_iteration(machine, PricedMethod::cg, share, {}, nullptr).launches, 0);
 }
 
-void expect_refusal(MachineModel const& machine, SolvePlace const& place, std::string const& words) {
+void expect_refusal(MachineModel const& machine, SolveSetting const& setting, std::string const& words) {
   try {
-    price_iteration(machine, PricedMethod::cg, share, place, nullptr);
+    price_iteration(machine, PricedMethod::cg, share, setting, nullptr);
     FAIL() << words;
   } catch (Error const& error) {
     EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();

@@ -171,11 +171,11 @@ TEST(QueueMatching, ALateOtherSideIsTold) {
       match_one(later);
       t.group().barrier();
       Queue queue;
-      queue.set_limit(100);
+      queue.set_limit(600);
       Request* const one = &request;
       auto const began = std::chrono::steady_clock::now();
       EXPECT_EQ(text_of_run(queue, {&one, 1}).substr(0, 5), "lost:");
-      EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(50)) << "by the limit";
+      EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(300)) << "by the limit";
       request.free();
       later.free();
     }

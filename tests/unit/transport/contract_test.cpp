@@ -59,7 +59,7 @@ void run_killed(Transport& transport) {
   if (group.rank() == last) std::raise(SIGKILL);
   endpoint->receive(0, 1);
   auto const waited = wait_for([&] { return endpoint->received(0); }, [&] { return endpoint->peer_left(); },
-                               Deadline::after(10));
+                               Deadline::after(120));
   if (waited != Waited::stopped) throw std::runtime_error("a killed rank was not noticed by the endpoint");
   try {
     group.barrier();
@@ -103,7 +103,7 @@ TEST_P(Threads, KeepTheContract) {
   auto const& [transport, c] = GetParam();
   auto const& [name, ranks] = transport;
   bool const silent = c.name == std::string("silent");
-  if (silent) setenv("HOSTLESS_DEADLINE_SCALE", "0.0005", 1);
+  if (silent) setenv("HOSTLESS_DEADLINE_SCALE", "0.001", 1);
   try {
     test::tested_transport(name).run(ranks, c.run);
     EXPECT_STRNE(c.name, "alone");
@@ -159,7 +159,7 @@ TEST_P(Processes, KeepTheContract) {
 class Loss : public Processes {};
 
 TEST_P(Loss, SilentRankEndsAtTheDeadline) {
-  Printed const printed = run_case("silent", "HOSTLESS_DEADLINE_SCALE=0.002 ");
+  Printed const printed = run_case("silent", "HOSTLESS_DEADLINE_SCALE=0.004 ");
   EXPECT_NE(printed.status, 0);
   EXPECT_GE(printed.kept("silent"), ranks() - 1) << printed.output;
 }
@@ -176,7 +176,7 @@ TEST_P(Loss, RankThatFailsAloneTellsTheOthers) {
 TEST_P(Loss, KilledRankEndsAllInTime) {
   Printed const printed = run_case("killed");
   EXPECT_NE(printed.status, 0);
-  EXPECT_LT(printed.seconds, 50) << printed.output;
+  EXPECT_LT(printed.seconds, 400) << printed.output;
   if (survives()) {
     EXPECT_EQ(printed.status, 4);
     EXPECT_EQ(printed.kept("killed"), ranks() - 1) << printed.output;

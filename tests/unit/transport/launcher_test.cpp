@@ -30,7 +30,7 @@ class Folder {
   std::string path = testing::TempDir() + "hostless-test-XXXXXX";
 };
 
-int run(int ranks, std::string const& script, double grace_s = 0.3, double limit_s = 30) {
+int run(int ranks, std::string const& script, double grace_s = 0.3, double limit_s = 600) {
   return launch({ranks, {"sh", "-c", script}, limit_s, grace_s});
 }
 
@@ -81,20 +81,20 @@ TEST(Launcher, TheCauseSaysMoreThanThoseThatLostIt) {
 
 TEST(Launcher, ASignalIsFourAndEndsTheOthers) {
   auto const start = Clock::now();
-  EXPECT_EQ(run(3, "[ $HOSTLESS_RANK = 1 ] && kill -9 $$; exec sleep 60"), 4);
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
+  EXPECT_EQ(run(3, "[ $HOSTLESS_RANK = 1 ] && kill -9 $$; exec sleep 1200"), 4);
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(240));
 }
 
 TEST(Launcher, KillsWhatDoesNotListen) {
   auto const start = Clock::now();
   EXPECT_EQ(run(2, "[ $HOSTLESS_RANK = 1 ] && exit 3; trap '' TERM; while :; do sleep 0.1; done"), 3);
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(240));
 }
 
 TEST(Launcher, EndsAtTheTimeLimit) {
   auto const start = Clock::now();
-  EXPECT_EQ(run(2, "exec sleep 60", 0.3, 0.3), 4);
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
+  EXPECT_EQ(run(2, "exec sleep 1200", 0.3, 0.3), 4);
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(240));
 }
 
 TEST(Launcher, RefusesWhatItCannotStart) {
@@ -127,7 +127,7 @@ Child launch_in_child(std::string const& script) {
     dup2(ends[1], 1);
     close(ends[0]);
     close(ends[1]);
-    _exit(run(2, script, 5, 60));
+    _exit(run(2, script, 5, 600));
   }
   close(ends[1]);
   char up[3];
@@ -177,16 +177,23 @@ TEST(Launcher, WhatRepeatsWithinASecondIsPassedOnOnce) {
     return std::count(std::istreambuf_iterator<char>(file), {}, '.');
   };
   auto const hears = [&](int wanted) {
-    return wait_for([&] { return times_heard() >= wanted; }, [] { return false; }, Deadline::after(20)) ==
+    return wait_for([&] { return times_heard() >= wanted; }, [] { return false; }, Deadline::after(120)) ==
            Waited::done;
   };
+  auto const another_time = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1100)); };
+  int times = 0;
+  for (bool within = false; !within && times < 20;) {  // a busy machine may take a second between the two
+    auto const first = Clock::now();
+    kill(child.pid, SIGTERM);
+    EXPECT_TRUE(hears(++times));
+    kill(child.pid, SIGTERM);
+    within = Clock::now() - first < std::chrono::seconds(1);
+    another_time();
+    if (!within) times = static_cast<int>(times_heard());
+  }
+  EXPECT_EQ(times_heard(), times);
   kill(child.pid, SIGTERM);
-  EXPECT_TRUE(hears(1));
-  kill(child.pid, SIGTERM);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // what is another one, by its definition
-  EXPECT_EQ(times_heard(), 1);
-  kill(child.pid, SIGTERM);
-  EXPECT_TRUE(hears(2));
+  EXPECT_TRUE(hears(times + 1));
   std::ofstream(folder.path + "/end");
   int status = 0;
   waitpid(child.pid, &status, 0);
@@ -195,7 +202,7 @@ TEST(Launcher, WhatRepeatsWithinASecondIsPassedOnOnce) {
 }
 
 TEST(Launcher, RanksThatASignalPassedOnHasEndedAreNotSuccess) {
-  Child const child = launch_in_child("[ $HOSTLESS_RANK = 0 ] && echo up; exec sleep 60");
+  Child const child = launch_in_child("[ $HOSTLESS_RANK = 0 ] && echo up; exec sleep 1200");
   kill(child.pid, SIGTERM);
   int status = 0;
   waitpid(child.pid, &status, 0);
@@ -206,7 +213,7 @@ TEST(Launcher, RanksThatASignalPassedOnHasEndedAreNotSuccess) {
 TEST(Launcher, RanksDoNotOutliveIt) {
   Folder const folder;  // a killed launcher leaves its rendezvous behind
   setenv("TMPDIR", folder.path.c_str(), 1);
-  Child const child = launch_in_child("[ $HOSTLESS_RANK = 0 ] && echo up; exec sleep 60");
+  Child const child = launch_in_child("[ $HOSTLESS_RANK = 0 ] && echo up; exec sleep 1200");
   unsetenv("TMPDIR");
   auto const start = Clock::now();
   kill(child.pid, SIGKILL);
@@ -214,7 +221,7 @@ TEST(Launcher, RanksDoNotOutliveIt) {
   char rest;
   EXPECT_EQ(read(child.from, &rest, 1), 0);  // ends when rank 0, which holds the other end, is gone
   close(child.from);
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(240));
 }
 
 TEST(SocketGroup, RefusesVariablesWithoutSense) {

@@ -197,7 +197,7 @@ TEST(MpiLoader, APluginThatNeverLoadsIsReportedAtTheDeadline) {
                                  Variable{"HOSTLESS_DEADLINE_SCALE", "0.02"}});
   auto const begin = Clock::now();
   MpiPlugin const plugin = found(MpiVendor::mpich);
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(50));
   EXPECT_NE(plugin.path.find("plugin_that_hangs"), std::string::npos) << plugin.path;
   EXPECT_NE(plugin.problem.find("was not loaded within the deadline"), std::string::npos) << plugin.problem;
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // no child is left

@@ -35,7 +35,7 @@ TEST_F(StragglersDeathTest, AreAwaitedBeforeStaticsGo) {
   EXPECT_EXIT(
       {
         static Gone const gone;  // made before: goes after
-        work_for(std::chrono::milliseconds(200), 20);
+        work_for(std::chrono::milliseconds(200), 240);
         std::exit(7);
       },
       testing::ExitedWithCode(7), "worked to the end\ndestructors of statics");
@@ -53,7 +53,7 @@ TEST_F(StragglersDeathTest, ThatStayEndTheProcessWithItsCode) {
 TEST_F(StragglersDeathTest, ManyAreJoinedAsTheyEnd) {
   EXPECT_EXIT(
       {
-        for (int k = 0; k < 50; ++k) work_for(std::chrono::milliseconds(k % 3), 20);
+        for (int k = 0; k < 50; ++k) work_for(std::chrono::milliseconds(k % 3), 240);
         std::exit(0);
       },
       testing::ExitedWithCode(0), "");

@@ -23,7 +23,7 @@ TEST(Threads, ARankThatEndsEarlyEndsTheWaitOfTheOthers) {
   } catch (Error const& e) {
     EXPECT_EQ(e.code(), ErrorCode::peer_lost) << e.what();
   }
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(240));
 }
 
 // The silent rank stays until the other has given up, so that nothing but the deadline can end the wait.
@@ -35,7 +35,7 @@ TEST(Threads, ADeadlineAloneEndsAWait) {
                               [&](Group& group) {
                                 if (group.rank() == 1) {
                                   wait_for([&] { return over.load(); }, [] { return false; },
-                                           Deadline::after(60));
+                                           Deadline::after(240));
                                   return;
                                 }
                                 try {
