@@ -24,6 +24,7 @@ void add_stencil(CLI::App& app, Arguments const& arguments, std::function<int()>
 void add_bench(CLI::App& app, Arguments const& arguments, std::function<int()>& work);
 void add_generate(CLI::App& app, std::function<int()>& work);
 void add_plan(CLI::App& app, std::function<int()>& work);
+void add_predict(CLI::App& app, std::function<int()>& work);
 void add_info(CLI::App& app, std::function<int()>& work);
 void add_doctor(CLI::App& app, std::function<int()>& work);
 void add_options(CLI::App& app, std::function<int()>& work);

@@ -137,6 +137,7 @@ Ended run(int argc, char** argv) {
   add_bench(app, arguments, work);
   add_generate(app, work);
   add_plan(app, work);
+  add_predict(app, work);
   add_info(app, work);
   add_doctor(app, work);
   add_options(app, work);

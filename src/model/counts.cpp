@@ -91,6 +91,10 @@ ExchangeCounts count_exchange(std::vector<ExchangePlan> const& plans) {
     cannot_count(fmt::format("{} plans of {} ranks", plans.size(), plans.empty() ? 0 : plans.front().ranks));
   ExchangeCounts counts{plans.front().route, plans.front().nodes, {}, {}, stages_of(plans.front())};
   for (ExchangePlan const& plan : plans) {
+    if (auto const position = &plan - plans.data();
+        plan.rank != position || plan.fingerprint != plans.front().fingerprint)
+      cannot_count(fmt::format("plan {} of the list is that of rank {}{}", position, plan.rank,
+                               plan.rank == position ? " of another exchange" : ""));
     if (plan.stages.size() != counts.stages.size())
       cannot_count(fmt::format("rank {} has {} stages and rank 0 {}", plan.rank, plan.stages.size(),
                                counts.stages.size()));

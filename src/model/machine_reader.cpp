@@ -209,6 +209,49 @@ std::optional<TriggerCosts> triggers_of(JsonValue const& value, MachineModel con
   return costs;
 }
 
+template <class Entry>
+void require_once(JsonValue const& value, std::vector<Entry> const& before, MemoryKind memory) {
+  for (Entry const& other : before)
+    if (other.memory == memory) value.fail(fmt::format("{} memory is there twice", name(memory)));
+}
+
+std::vector<MemoryRate> memory_of(JsonValue const& value, MachineModel const& machine) {
+  std::vector<MemoryRate> all;
+  if (value.is_no_data()) return all;
+  for (JsonValue const& entry : value.list()) {
+    entry.require_keys({"memory", "bytes_per_s", "least_bytes_per_s", "most_bytes_per_s", "source"});
+    MemoryRate rate;
+    rate.memory = static_cast<MemoryKind>(entry.at("memory").choice(names_of(all_memory_kinds)));
+    rate.bytes_per_s = entry.at("bytes_per_s").number(units::bytes_per_second);
+    rate.least = entry.at("least_bytes_per_s").number(units::bytes_per_second);
+    rate.most = entry.at("most_bytes_per_s").number(units::bytes_per_second);
+    if (rate.least > rate.bytes_per_s || rate.most < rate.bytes_per_s)
+      entry.at("bytes_per_s")
+          .fail(fmt::format("{:g} is not between the least, {:g}, and the most, {:g}", rate.bytes_per_s,
+                            rate.least, rate.most));
+    rate.source = source_of(entry, machine);
+    require_once(entry.at("memory"), all, rate.memory);
+    all.push_back(std::move(rate));
+  }
+  return all;
+}
+
+std::vector<SumCosts> sums_of(JsonValue const& value, MachineModel const& machine) {
+  std::vector<SumCosts> all;
+  if (value.is_no_data()) return all;
+  for (JsonValue const& entry : value.list()) {
+    entry.require_keys({"memory", "on_node_s", "between_nodes_s", "source"});
+    SumCosts costs;
+    costs.memory = static_cast<MemoryKind>(entry.at("memory").choice(names_of(all_memory_kinds)));
+    costs.on_node = entry.at("on_node_s").number(units::seconds);
+    costs.between_nodes = entry.at("between_nodes_s").number(units::seconds);
+    costs.source = source_of(entry, machine);
+    require_once(entry.at("memory"), all, costs.memory);
+    all.push_back(std::move(costs));
+  }
+  return all;
+}
+
 }  // namespace
 
 MachineModel parse_machine(std::string_view text, std::string const& file) {
@@ -216,7 +259,7 @@ MachineModel parse_machine(std::string_view text, std::string const& file) {
   JsonValue const root(document);
   root.require_keys({"format", "version", "name", "description", "sources", "nodes", "node", "links",
                      "messages", "injection", "copies", "triggers"},
-                    {"published"});
+                    {"published", "memory", "sums"});
   root.at("format").choice({"hostless-machine"});
   root.at("version").whole(MachineModel::current_version, MachineModel::current_version);
   MachineModel machine;
@@ -229,6 +272,8 @@ MachineModel parse_machine(std::string_view text, std::string const& file) {
   machine.links = links_of(root.at("links"), machine);
   machine.costs = tables_of(root, machine);
   machine.triggers = triggers_of(root.at("triggers"), machine);
+  if (root.has("memory")) machine.memory = memory_of(root.at("memory"), machine);
+  if (root.has("sums")) machine.sums = sums_of(root.at("sums"), machine);
   if (root.has("published")) {
     root.at("published").require_keys({"messages", "injection", "copies"});
     machine.published = tables_of(root.at("published"), machine);

@@ -90,6 +90,27 @@ Json triggers_json(std::optional<TriggerCosts> const& costs) {
   return entry;
 }
 
+Json memory_json(std::vector<MemoryRate> const& all) {
+  Json list = Json::array();
+  for (MemoryRate const& rate : all)
+    list.push_back({{"memory", name(rate.memory)},
+                    {"bytes_per_s", rate.bytes_per_s},
+                    {"least_bytes_per_s", rate.least},
+                    {"most_bytes_per_s", rate.most},
+                    {"source", rate.source}});
+  return list;
+}
+
+Json sums_json(std::vector<SumCosts> const& all) {
+  Json list = Json::array();
+  for (SumCosts const& costs : all)
+    list.push_back({{"memory", name(costs.memory)},
+                    {"on_node_s", costs.on_node},
+                    {"between_nodes_s", costs.between_nodes},
+                    {"source", costs.source}});
+  return list;
+}
+
 }  // namespace
 
 std::string to_json(MachineModel const& machine) {
@@ -110,6 +131,8 @@ std::string to_json(MachineModel const& machine) {
               {"links", links_json(machine.links)}};
   out.update(tables_json(machine.costs));
   out["triggers"] = triggers_json(machine.triggers);
+  if (!machine.memory.empty()) out["memory"] = memory_json(machine.memory);
+  if (!machine.sums.empty()) out["sums"] = sums_json(machine.sums);
   if (machine.published) out["published"] = tables_json(*machine.published);
   return out.dump(1) + "\n";
 }

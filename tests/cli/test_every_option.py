@@ -7,7 +7,7 @@ from pathlib import Path
 from hostless_command import Command
 
 TESTS_OF = {"solve": ("exit_codes", "solve_options", "endings", "result", "gpu"), "generate": ("problem_options",),
-            "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan", "gpu"), "report": ("report",), "options": ("options",),
+            "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan", "gpu"), "report": ("report",), "predict": ("predict",), "options": ("options",),
             "bench solve": ("bench",), "bench papers": ("bench_papers", "bench"), "bench stencil": ("bench_stencil", "stencil_gpu"),
             "bench life": ("bench_queue",), "bench neighbor": ("bench_neighbor",),
             "stencil": ("stencil", "stencil_endings", "stencil_gpu"),

@@ -122,7 +122,10 @@ class Machine(Command):
         copied = self.halo(*words, "--memory", "gpu")["ways"][1]
         self.assertEqual((copied["path"], copied["route"]), ("staged", "direct"))
         self.assertAlmostEqual(copied["terms"]["copies_s"], 1.295e-5 + 1.286e-5 + 6144 * (1.922e-11 + 2.009e-11), delta=1e-12)
-        wraps = self.halo(*words, "--periodic", "--corners")["ways"][0]["total"]
+        report = self.halo(*words, "--periodic", "--corners")
+        self.assertEqual((report["ranks_per_node"], report["corners"], report["periodic"]), (1, True, True))
+        self.assertEqual([self.halo(*words)[key] for key in ("corners", "periodic")], [False, False])
+        wraps = report["ways"][0]["total"]
         self.assertEqual(wraps["off_node"], {"messages": 2, "bytes": 2 * 2 * 18 * 18 * 24})  # both sides of a box in one message
         text = self.run_it("machine", "halo", "--machine", "lassen", *words).stdout
         self.assertIn("cheapest: direct (host)", text)

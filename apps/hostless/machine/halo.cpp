@@ -100,13 +100,11 @@ int print_halo(HaloRequest const& o) {
   NodeMap const nodes = NodeMap::blocks(o.ranks, ranks_per_node(o, machine));
   auto const ways = ways_of(o, machine, boxes, nodes);
   if (!o.json.empty()) {
-    nlohmann::ordered_json json = {{"version", 1},
-                                   {"size", o.size},
-                                   {"ranks", o.ranks},
-                                   {"ranks_along", ranks_along(o, boxes)},
-                                   {"nodes", nodes.nodes()},
-                                   {"depth", o.depth},
-                                   {"memory", name(o.memory)}};
+    nlohmann::ordered_json json = {{"version", 1},           {"size", o.size},
+                                   {"ranks", o.ranks},       {"ranks_along", ranks_along(o, boxes)},
+                                   {"nodes", nodes.nodes()}, {"ranks_per_node", ranks_per_node(o, machine)},
+                                   {"corners", o.corners},   {"periodic", o.periodic},
+                                   {"depth", o.depth},       {"memory", name(o.memory)}};
     json.update(json_of(machine, ways, o.item_bytes));
     write_text(o.json, json_text(json));
   }

@@ -34,8 +34,8 @@ struct ExchangeCounts {
 
 /// Of plans that are made.
 ///
-/// plans   of all ranks
-/// Local. Errors  usage  no plans, or not those of all ranks; a stage that waits for one behind it
+/// plans   of all ranks, in their order
+/// Local. Errors  usage  no plans, or not those of all ranks of one exchange in order; a stage that waits for one behind it
 /// Cost    one walk over the plans
 ExchangeCounts count_exchange(std::vector<ExchangePlan> const& plans);
 

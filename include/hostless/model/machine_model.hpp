@@ -101,6 +101,22 @@ struct TriggerCosts {
   std::string source;
 };
 
+/// What sweeps over long arrays attain: of one GPU, or (host) of all cores of a node together.
+struct MemoryRate {
+  MemoryKind memory = MemoryKind::gpu;
+  double bytes_per_s = 0.0;
+  double least = 0.0, most = 0.0;  ///< bytes a second: between which the rates of the source lie
+  std::string source;
+};
+
+/// An all-reduce of 8 bytes of all ranks: so much for each doubling of ranks.
+struct SumCosts {
+  MemoryKind memory = MemoryKind::gpu;  ///< where the numbers lie
+  double on_node = 0.0;                 ///< seconds for each doubling of the ranks of a node
+  double between_nodes = 0.0;           ///< seconds for each doubling of the nodes
+  std::string source;
+};
+
 /// A path between two things of a node ("gpu0", "socket1"), with what it can carry each way.
 struct NodeLink {
   std::string from, to, kind;
@@ -150,6 +166,8 @@ struct MachineModel {
   CostTables costs;                     ///< what prices follow from
   std::optional<CostTables> published;  ///< as printed in a paper: what its closed forms follow from
   std::optional<TriggerCosts> triggers;
+  std::vector<MemoryRate> memory;  ///< one for each kind of memory at most; empty: no data
+  std::vector<SumCosts> sums;      ///< the same
 
   /// The published tables where there are any, else the costs.
   CostTables const& for_closed_forms() const { return published ? *published : costs; }

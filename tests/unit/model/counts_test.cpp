@@ -42,8 +42,10 @@ TEST(Counts, ThoseOfARouteAreThoseOfItsPlans) {
     auto const patterns = testing::random_reads(ranks, seed).patterns();
     NodeMap const nodes = testing::random_nodes(ranks, seed);
     for (Route route : all_routes)
-      expect_equal(count_exchange(route, patterns, nodes), count_exchange(make_plans(route, patterns, nodes)),
-                   std::string(name(route)) + " of seed " + std::to_string(seed));
+      for (PlanOptions const& options : {PlanOptions{}, testing::varied(route, nodes, seed, {})})
+        expect_equal(count_exchange(route, patterns, nodes, {}, options),
+                     count_exchange(make_plans(route, patterns, nodes, options)),
+                     std::string(name(route)) + " of seed " + std::to_string(seed));
   }
 }
 
@@ -96,6 +98,12 @@ TEST(Counts, Refused) {
   plans = make_plans(Route::two_step, patterns, nodes);
   plans[0].stages[1].after = {2};
   EXPECT_THROW(count_exchange(plans), Error);
+  plans = make_plans(Route::two_step, patterns, nodes);
+  std::swap(plans[3], plans[5]);
+  EXPECT_THROW(count_exchange(plans), Error) << "out of order";
+  plans = make_plans(Route::two_step, patterns, nodes);
+  plans[5] = make_plans(Route::two_step, patterns, NodeMap::blocks(8, 2))[5];
+  EXPECT_THROW(count_exchange(plans), Error) << "of another exchange";
 }
 
 }  // namespace

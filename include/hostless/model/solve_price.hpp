@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hostless/model/machine_model.hpp"
+#include "hostless/model/plan_price.hpp"
+
+namespace hostless {
+
+/// Methods whose work an iteration is counted as Trotter et al. count it.
+enum class PricedMethod : std::uint8_t { cg, pipelined_cg };
+char const* name(PricedMethod method);
+
+/// What the rank with the most rows does.
+struct SolveShare {
+  double rows = 0.0, entries = 0.0;
+  double border_rows = 0.0;  ///< rows whose products wait for ghosts
+};
+
+/// Where an iteration runs.
+struct SolveSetting {
+  int nodes = 1, ranks_per_node = 1;
+  MemoryKind memory = MemoryKind::gpu;   ///< where matrix and vectors lie
+  MemoryKind sums_in = MemoryKind::gpu;  ///< where the numbers lie that all-reduces add
+};
+
+/// Seconds of an iteration; `seconds` = product + vectors + halo + sums + launches.
+struct IterationPrice {
+  double seconds = 0.0;
+  double product = 0.0, vectors = 0.0;  ///< by the bandwidth of memory
+  double halo = 0.0;                    ///< what the product of inner rows does not hide
+  double exchange = 0.0;                ///< the whole exchange
+  double sums_on_node = 0.0, sums_between = 0.0, sum_copies = 0.0;
+  double launches = 0.0;             ///< what launches take longer than the work that they start
+  double least = 0.0, most = 0.0;    ///< the model's own error: `seconds` lies between
+  std::vector<std::string> sources;  ///< of the values that were used, in words
+  std::vector<std::string> notes;    ///< what the data do not say
+  double sums() const { return sums_on_node + sums_between + sum_copies; }
+};
+
+/// Bytes that an iteration moves: 20 (entries + rows) for the product, 24 rows for each of three (pipelined:
+/// six) vector updates, 24 rows for a dot product and a norm.
+double product_bytes(SolveShare const& share);
+double vector_bytes(PricedMethod method, SolveShare const& share);
+
+/// A machine whose spans without data have those between nodes, which take no less: `notes` says so.
+MachineModel with_all_spans(MachineModel machine, std::vector<std::string>& notes);
+
+/// Prices an iteration of a solve by its slowest rank.
+///
+/// product, vectors  bytes over the machine's rate: of a GPU, or a rank's part of a node's
+/// halo      exchange less the product of rows that wait for no ghost, or nothing
+/// sums      two all-reduces (pipelined: one, hidden by nothing): a doubling of ranks on a node, and of nodes,
+///           costs what the machine's sums say, or else a message of 8 bytes; numbers of a GPU that the host
+///           adds are copied there and back
+/// launches  of a GPU's kernels: what they take beyond product and vectors; not counted without data
+/// least, most  rates of memory as the machine has them, sums and exchange 26 % off: the 90th percentile of
+///           what prices of messages were off where they were compared
+///
+/// exchange  price of the halo, or nullptr where nothing is exchanged
+/// Local, deterministic. Source: Trotter et al., section 4.1.4 (bytes).
+/// Errors  usage      no rows, nodes or ranks; more border rows than rows
+///         bad_input  the machine has no data of memory, sums and messages, or copies: says which
+IterationPrice price_iteration(MachineModel const& machine, PricedMethod method, SolveShare const& share,
+                               SolveSetting const& setting, ExchangePrice const* exchange);
+
+}  // namespace hostless

@@ -1,0 +1,67 @@
+"""`hostless predict`: what an iteration costs on a machine, by the number of nodes."""
+
+import unittest
+
+from hostless_command import Command
+
+POISSON = ("--generate", "poisson7", "--size", 512, "--machine", "frontier")
+
+
+class Predict(Command):
+    def points(self, *words):
+        return self.json_of("predict", *words)["points"]
+
+    def test_strong_scaling_of_a_lattice(self):
+        points = self.points(*POISSON, "--nodes", "1,64,1024", "--gpus-per-node", 8, "--method", "cg")
+        self.assertEqual([p["nodes"] for p in points], [1, 64, 1024])
+        self.assertEqual(points[-1]["ranks"], 8192)
+        for p in points:
+            self.assertAlmostEqual(sum(p["terms"].values()) / p["seconds"], 1)
+            self.assertLess(p["least_s"], p["seconds"])
+            self.assertLess(p["seconds"], p["most_s"])
+            self.assertEqual(p["rows_of_a_rank"], 512 ** 3 / p["ranks"])
+        first, last = points[0], points[-1]
+        self.assertEqual(first["efficiency"], 1)
+        self.assertAlmostEqual(last["efficiency"], first["seconds"] / last["seconds"] / 1024)
+        self.assertAlmostEqual(last["terms"]["vectors_s"] / (96 * 512 ** 3 / 8192 / 1.315e12), 1)
+
+    def test_weak_scaling_keeps_the_rows_of_a_rank(self):
+        points = self.points("--generate", "poisson1d", "--size", 1 << 20, "--machine", "frontier", "--nodes", "2,4,16", "--scaling", "weak")
+        self.assertEqual([p["rows"] for p in points], [1 << 20, 1 << 21, 1 << 23])
+        self.assertEqual(len({p["rows_of_a_rank"] for p in points}), 1)
+        self.assertLess(points[2]["efficiency"], points[1]["efficiency"])
+        for wrong in (("--nodes", "2,3"), ("--nodes", "2,6")):
+            self.run_it("predict", "--generate", "poisson1d", "--size", 4096, "--machine", "frontier", "--scaling", "weak", *wrong, code=2)
+
+    def test_a_file_is_planned(self):
+        self.run_it("generate", "poisson2d", "--size", 40, "-o", "A.mtx")
+        text = self.run_it("predict", "A.mtx", "--machine", "lumi", "--messages-of", "frontier", "--nodes", "1,2", "--gpus-per-node", 2, "--method", "pipelined-cg")
+        self.assertIn("pipelined-cg", text.stdout)
+        self.assertIn("messages, injection and copies are those of frontier", text.stdout)
+        self.assertIn("priced as those between nodes", text.stdout)
+        point = self.points("A.mtx", "--machine", "frontier", "--nodes", "2", "--gpus-per-node", 1)[0]
+        self.assertEqual([p["nodes"] for p in self.points(*POISSON, "--nodes", "1..4")], [1, 2, 4])
+        self.assertEqual((point["rows"], point["entries"]), (1600, 5 * 1600 - 4 * 40))
+        refused = self.run_it("predict", "A.mtx", "--machine", "frontier", "--nodes", "1,2", "--gpus-per-node", 1, "--scaling", "weak", code=2)
+        self.assertIn("does not grow", refused.stderr)
+
+    def test_what_is_missing_is_named(self):
+        words = ("predict", "--generate", "poisson1d", "--size", 100000, "--nodes", "2")
+        self.assertIn("no data of on_socket messages", self.run_it(*words, "--machine", "lumi", code=3).stderr)
+        self.assertIn("no data of the bandwidth of gpu memory", self.run_it(*words, "--machine", "lassen", code=3).stderr)
+        self.assertIn("no data of sums of host memory", self.run_it(*words, "--machine", "frontier", "--sums", "host", code=3).stderr)
+        frontier = (*words[:-2], "--machine", "frontier")
+        self.assertIn("Drop it", self.run_it(*frontier, "--nodes", "1", "--messages-of", "lassen", code=2).stderr)
+        self.assertIn("has 8", self.run_it(*frontier, "--nodes", "1", "--gpus-per-node", 9, code=2).stderr)
+        self.assertIn(".svg", self.run_it(*frontier, "--nodes", "1", "--output", "a.png", code=2).stderr)
+        for wrong in ("4..1", "0", "1..", "a", "1..2..4", "2048"):
+            self.run_it(*frontier, "--nodes", wrong, code=2)
+
+    def test_a_picture_needs_python(self):
+        words = ("predict", *POISSON, "--nodes", "1", "--output", "a.svg")
+        self.assertIn("no-python: ", self.run_it(*words, code=4, environment={"HOSTLESS_PYTHON": "no-python"}).stderr)
+        self.assertEqual(list(self.folder.glob("a.svg*")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
