@@ -43,6 +43,7 @@ class Neighbor(Command):
         for density, edges in (("0", 0), ("1", 20)):
             report, _ = self.rows_of("--pattern", "rsg", "--density", density, "--ranks", 5, "--transport", "threads", "--ways", "auto")
             self.assertEqual(report["edges"], edges)
+        self.run_it("bench", "neighbour", *BRIEF, "--ranks", 2, "--ways", "direct")  # the other spelling
         some = [self.rows_of("--density", "0.5", "--seed", seed, "--ranks", 5, "--ways", "direct")[0]["edges"] for seed in (1, 1, 2, 3, 4)]
         self.assertEqual(some[0], some[1])
         self.assertGreater(len(set(some)), 1)

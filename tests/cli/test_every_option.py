@@ -1,4 +1,4 @@
-"""No option without a test: each one that a subcommand's --help lists stands in a test of that subcommand."""
+"""No option without a test: each one that a subcommand's --help lists stands in a test of that subcommand; and the page of all options."""
 
 import re
 import unittest
@@ -7,7 +7,7 @@ from pathlib import Path
 from hostless_command import Command
 
 TESTS_OF = {"solve": ("exit_codes", "solve_options", "endings", "result", "gpu"), "generate": ("problem_options",),
-            "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan", "gpu"), "report": ("report",), "predict": ("predict",), "options": ("options",),
+            "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan", "gpu"), "report": ("report",), "predict": ("predict",), "options": ("every_option",),
             "bench solve": ("bench",), "bench papers": ("bench_papers", "bench"), "bench stencil": ("bench_stencil", "stencil_gpu"),
             "bench life": ("bench_queue",), "bench neighbor": ("bench_neighbor",),
             "stencil": ("stencil", "stencil_endings", "stencil_gpu"),
@@ -38,6 +38,27 @@ class EveryOption(Command):
             named = set(re.findall(r'"(--[\w-]+)"', text))
             named |= {f"--{word}" for word in re.findall(r'\("([a-z]+)", \("', text)}  # tables of option and values
             self.assertEqual(listed - named, set(), command)
+
+
+class Options(Command):
+    def test_the_page_has_every_option_of_a_solve(self):
+        page = self.run_it("options").stdout
+        listed = set(re.findall(r"^ +(--[\w-]+)", self.run_it("solve", "--help").stdout, re.M))
+        named = set(re.findall(r"^\| \w+ \| `(--[\w-]+)`", page, re.M))
+        # The problem, files and what is told: of this program alone.
+        own = {"--generate", "--preset", "--size", "--scale", "--contrast", "--boundary", "--long-edges", "--time-step",
+               "--manufactured", "--json", "--output", "--no-bandwidth", "--quiet"}
+        self.assertEqual(listed - own - {"--help"}, named)
+
+    def test_a_page_that_was_written_is_the_same(self):
+        self.run_it("options", "--output", "options.md")
+        self.assertEqual((self.folder / "options.md").read_text(), self.run_it("options").stdout)
+        self.run_it("options", "--check", "options.md")
+        (self.folder / "options.md").write_text("# Options\n")
+        done = self.run_it("options", "--check", "options.md", code=1)
+        self.assertIn("options.md is not what the table of options says", done.stderr)
+        self.run_it("options", "--check", "missing.txt", code=4)
+        self.refused(2, "options", "--check", "options.md", "--output", "options.md")
 
 
 if __name__ == "__main__":

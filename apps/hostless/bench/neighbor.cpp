@@ -150,15 +150,14 @@ void add_neighbor_options(CLI::App& c, std::shared_ptr<NeighborOptions> const& o
   o->common.measure.add(c);
 }
 
-}  // namespace
-
-void add_bench_neighbor(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
+void add_one(CLI::App& bench, char const* name, char const* group, Arguments const& arguments,
+             std::function<int()>& work) {
   auto o = std::make_shared<NeighborOptions>();
   o->common.measure.protocol = {2, 10, 5};
   for (std::size_t bytes = 4096; bytes <= std::size_t{4} << 20; bytes *= 4) o->common.sizes.push_back(bytes);
-  CLI::App* c = bench.add_subcommand("neighbor",
-                                     "Neighbourhood allgathers by every route, beside the MPI library's own");
-  c->alias("neighbour");
+  CLI::App* c =
+      bench.add_subcommand(name, "Neighbourhood allgathers by every route, beside the MPI library's own");
+  c->group(group);
   add_neighbor_options(*c, o);
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
@@ -177,6 +176,14 @@ void add_bench_neighbor(CLI::App& bench, Arguments const& arguments, std::functi
                        [&](Transport& transport) { return time_neighbors(*o, transport); });
     };
   });
+}
+
+}  // namespace
+
+// Under both spellings; help has the one that MPI has.
+void add_bench_neighbor(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
+  add_one(bench, "neighbor", "Subcommands", arguments, work);
+  add_one(bench, "neighbour", "", arguments, work);
 }
 
 }  // namespace hostless
