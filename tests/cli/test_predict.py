@@ -45,6 +45,28 @@ class Predict(Command):
         refused = self.run_it("predict", "A.mtx", "--machine", "frontier", "--nodes", "1,2", "--gpus-per-node", 1, "--scaling", "weak", code=2)
         self.assertIn("does not grow", refused.stderr)
 
+    def test_a_chain_of_a_file_is_the_chain_that_is_counted(self):
+        self.run_it("generate", "poisson1d", "--size", 4096, "-o", "A.mtx")
+        words = ("--machine", "frontier", "--nodes", "1,2", "--gpus-per-node", 4)
+        for read, counted in zip(self.points("A.mtx", *words), self.points("--generate", "poisson1d", "--size", 4096, *words)):
+            for key in ("ranks", "rows", "entries", "rows_of_a_rank", "exchange_s", "exchange"):
+                self.assertEqual(read[key], counted[key], key)
+            self.assertAlmostEqual(read["seconds"] / counted["seconds"], 1, delta=1e-3)  # inner ranks have an entry more than the mean
+
+    def test_matrices_of_blocks_and_many_ranks(self):
+        # Rows are rows also where they come in blocks of 3.
+        self.run_it("generate", "elasticity-hex8", "--size", "3", "-o", "B.mtx")
+        rows = self.json_of("info", "B.mtx")["rows"]
+        points = self.points("B.mtx", "--machine", "frontier", "--nodes", "1", "--gpus-per-node", 2)
+        self.assertTrue(rows / 2 <= points[0]["rows_of_a_rank"] <= 0.6 * rows)
+        self.run_it("generate", "poisson2d", "--size", 100, "-o", "A.mtx")
+        last = self.points("A.mtx", "--machine", "frontier", "--nodes", "256,1024", "--gpus-per-node", 8)[-1]
+        self.assertEqual(last["ranks"], 8192)
+        self.assertLessEqual(last["rows_of_a_rank"], 3)
+        self.run_it("generate", "poisson2d", "--size", 4, "-o", "C.mtx")
+        few = self.run_it("predict", "C.mtx", "--machine", "frontier", "--nodes", "4", "--gpus-per-node", 8, code=2)
+        self.assertIn("32 ranks for 16 rows", few.stderr)
+
     def test_what_is_missing_is_named(self):
         words = ("predict", "--generate", "poisson1d", "--size", 100000, "--nodes", "2")
         self.assertIn("no data of on_socket messages", self.run_it(*words, "--machine", "lumi", code=3).stderr)

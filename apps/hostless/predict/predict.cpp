@@ -42,6 +42,7 @@ struct Point {
 
 struct Prediction {
   MachineModel machine;
+  MatrixGraph graph;  // of what is no lattice
   std::vector<Point> points;
   std::set<std::string> sources, notes;
 };
@@ -58,6 +59,8 @@ std::vector<int> nodes_in(std::string const& text) {
   for (int n = ends[0]; n <= ends[1]; n *= 2) nodes.push_back(n);
   return nodes;
 }
+
+bool is_lattice(PredictRequest const& o) { return o.input.generated() && is_lattice(o.input.problem()); }
 
 int ranks_per_node(PredictRequest const& o, MachineModel const& machine) {
   int const there = machine.node.gpus();
@@ -94,7 +97,7 @@ Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int pe
     throw Error(ErrorCode::usage,
                 fmt::format("--nodes {}: {} ranks (at most {})", nodes, point.ranks, most_ranks));
   NodeMap const map = NodeMap::blocks(point.ranks, per_node);
-  bool const lattice = o.input.generated() && is_lattice(o.input.problem());
+  bool const lattice = is_lattice(o);
   if (o.weak && !lattice)
     throw Error(ErrorCode::usage,
                 "--scaling weak of a matrix that does not grow. Generate poisson1d, poisson2d, poisson7 or "
@@ -103,12 +106,8 @@ Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int pe
     throw Error(ErrorCode::usage,
                 fmt::format("--scaling weak: {} nodes are no multiple of {}, the first ones.", nodes,
                             o.nodes.front()));
-  if (!lattice && point.ranks > most_workers)
-    throw Error(ErrorCode::usage,
-                fmt::format("--nodes {}: {} ranks (a matrix that is planned has at most {}; lattices {})",
-                            nodes, point.ranks, most_workers, most_ranks));
   if (!lattice)
-    point.share = share_of_matrix(o.input, map);
+    point.share = share_of_matrix(all.graph, map);
   else
     point.share =
         share_of_lattice(o.weak ? grown(o.input.problem(), nodes / o.nodes.front()) : o.input.problem(), map);
@@ -130,6 +129,7 @@ Prediction predicted(PredictRequest const& o) {
   Prediction all;
   all.machine = machine_of(o, all.notes);
   int const per_node = ranks_per_node(o, all.machine);
+  if (!is_lattice(o)) all.graph = graph_of(o.input);
   for (int nodes : o.nodes) {
     Point& point = all.points.emplace_back();
     point = point_of(o, all, nodes, per_node);

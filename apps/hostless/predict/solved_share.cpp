@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
+#include <limits>
 #include <numeric>
 
+#include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/plan/partition.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "setup_shown.hpp"
 
@@ -23,15 +25,97 @@ Grid grid_of(ProblemOptions const& p) {
   return grid;
 }
 
-double entries_of(RowSource const& source) {
-  constexpr std::int64_t panel_rows = 4096;
-  RowPanel panel;
-  double entries = 0;
-  for (std::int64_t row = source.first_row(); row < source.last_row(); row += panel_rows) {
-    source.pattern(row, std::min(panel_rows, source.last_row() - row), panel);
-    entries += static_cast<double>(panel.column.size());
+// Each cell and those beside it along an axis, or within one step along all.
+double entries_of(Grid const& grid, bool with_corners) {
+  double cells = 1, all = 1, beside = 0;
+  for (std::int64_t const extent : grid.extent) {
+    cells *= static_cast<double>(extent);
+    all *= static_cast<double>(3 * extent - 2);
   }
-  return entries;
+  for (std::int64_t const extent : grid.extent)
+    beside += 2 * cells / static_cast<double>(extent) * static_cast<double>(extent - 1);
+  return with_corners ? all : cells + beside;
+}
+
+/// [rows] the rank of each row.
+std::vector<std::int32_t> contiguous(std::int64_t rows, int ranks) {
+  std::vector<std::int32_t> part(static_cast<std::size_t>(rows));
+  for (std::int64_t row = 0; row < rows; ++row)
+    part[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(row * ranks / rows);
+  return part;
+}
+
+/// A value that another rank than its owner reads.
+struct Read {
+  std::int32_t row;  ///< whose value
+  Rank reader;
+  auto operator<=>(Read const&) const = default;
+};
+
+/// Each once, rising.
+std::vector<Read> reads_of(MatrixGraph const& graph, std::vector<std::int32_t> const& part) {
+  std::vector<Read> reads;
+  for (std::size_t row = 0; row < part.size(); ++row)
+    for (auto k = graph.first[row]; k < graph.first[row + 1]; ++k) {
+      std::int32_t const column = graph.other[static_cast<std::size_t>(k)];
+      if (part[static_cast<std::size_t>(column)] != part[row]) reads.push_back({column, part[row]});
+    }
+  std::sort(reads.begin(), reads.end());
+  reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+  return reads;
+}
+
+std::vector<std::int32_t> dealt(MatrixGraph const& graph, int ranks) {
+  constexpr double most_ghosts = 0.15;  // of a share, as plans have it
+  std::vector<std::int32_t> part = contiguous(graph.rows(), ranks);
+  std::vector<std::int64_t> ghosts(static_cast<std::size_t>(ranks));
+  for (Read const& read : reads_of(graph, part)) ++ghosts[static_cast<std::size_t>(read.reader)];
+  double const worst = static_cast<double>(*std::max_element(ghosts.begin(), ghosts.end()));
+  if (worst * ranks <= most_ghosts * static_cast<double>(graph.rows())) return part;
+  SetupStage const stage("partitioning");
+  return partition_graph(graph.first, graph.other, ranks, MatrixOptions{}.seed);
+}
+
+std::vector<Pattern> patterns_of(MatrixGraph const& graph, std::vector<std::int32_t> const& part, int ranks) {
+  std::vector<Pattern> patterns(static_cast<std::size_t>(ranks));
+  std::vector<std::int32_t> number;  // of a row among those of its rank
+  number.reserve(part.size());
+  for (std::int32_t const owner : part)
+    number.push_back(static_cast<std::int32_t>(patterns[static_cast<std::size_t>(owner)].owned++));
+  for (Pattern& pattern : patterns) pattern.first = {0};
+  for (std::int32_t last = -1; Read const& read : reads_of(graph, part)) {
+    auto const row = static_cast<std::size_t>(read.row);
+    Pattern& pattern = patterns[static_cast<std::size_t>(part[row])];
+    if (read.row != last) {
+      pattern.item.push_back(number[row]);
+      pattern.first.push_back(pattern.first.back());
+    }
+    last = read.row;
+    pattern.receiver.push_back(read.reader);
+    ++pattern.first.back();
+  }
+  return patterns;
+}
+
+/// The most of any rank.
+SolveShare work_of(MatrixGraph const& graph, std::vector<std::int32_t> const& part, int ranks) {
+  std::vector<SolveShare> works(static_cast<std::size_t>(ranks));
+  for (std::size_t row = 0; row < part.size(); ++row) {
+    SolveShare& work = works[static_cast<std::size_t>(part[row])];
+    auto const begin = graph.other.begin() + graph.first[row],
+               end = graph.other.begin() + graph.first[row + 1];
+    ++work.rows;
+    work.entries += graph.row_entries[row];
+    work.border_rows += std::any_of(
+        begin, end, [&](std::int32_t column) { return part[static_cast<std::size_t>(column)] != part[row]; });
+  }
+  SolveShare most;
+  for (SolveShare const& work : works) {
+    most.rows = std::max(most.rows, work.rows);
+    most.entries = std::max(most.entries, work.entries);
+    most.border_rows = std::max(most.border_rows, work.border_rows);
+  }
+  return most;
 }
 
 }  // namespace
@@ -63,7 +147,7 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   BoxPartition const boxes{grid, least_surface(grid, radius, nodes.ranks())};
   SolvedShare share;
   share.rows = static_cast<double>(problem_rows(problem));
-  share.entries = static_cast<double>(least_entries(problem));
+  share.entries = entries_of(grid, problem.kind == "poisson27");
   for (Rank rank = 0; rank < nodes.ranks(); ++rank)
     share.work.rows = std::max(share.work.rows, static_cast<double>(boxes.box(rank).cells()));
   share.work.entries = share.entries / share.rows * share.work.rows;
@@ -77,29 +161,56 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   return share;
 }
 
-SolvedShare share_of_matrix(InputOptions const& input, NodeMap const& nodes) {
-  SolvedShare share;
-  std::vector<Pattern> patterns;
-  std::mutex adding;
+MatrixGraph graph_of(InputOptions const& input) {
+  constexpr std::int64_t panel_rows = 4096;
+  MatrixGraph graph;
   SetupShown shown(true);
-  run_on_threads(nodes.ranks(), [&](Group& group) {
+  run_on_threads(1, [&](Group& group) {
     auto const source = input.open(group, nullptr, 0, Symmetry::any);
-    double const entries = entries_of(*source);
-    PlannedMatrix planned = plan_matrix(group, *source, MatrixOptions{});
-    std::lock_guard const lock(adding);
-    share.entries += entries;
-    if (group.rank() != 0) return;
-    share.rows = static_cast<double>(source->global_rows());
-    patterns = std::move(planned.patterns);
+    std::int64_t const rows = source->global_rows();
+    if (rows > std::numeric_limits<std::int32_t>::max())
+      throw Error(ErrorCode::usage, fmt::format("{} rows (at most 2^31 - 1 are dealt to ranks; lattices are "
+                                                "counted without).",
+                                                rows));
+    SetupStage const stage("looking at the rows", rows);
+    RowPanel panel;
+    graph.first.push_back(0);
+    for (std::int64_t row = 0; row < rows; row += panel_rows) {
+      std::int64_t const count = std::min(panel_rows, rows - row);
+      source->pattern(row, count, panel);
+      setup_step(count);
+      for (std::int64_t k = 0; k < count; ++k) {
+        auto const begin = panel.offset[static_cast<std::size_t>(k)];
+        auto const end = panel.offset[static_cast<std::size_t>(k + 1)];
+        for (auto at = begin; at < end; ++at)
+          if (std::int64_t const column = panel.column[static_cast<std::size_t>(at)]; column != row + k)
+            graph.other.push_back(static_cast<std::int32_t>(column));
+        graph.first.push_back(static_cast<std::int64_t>(graph.other.size()));
+        graph.row_entries.push_back(static_cast<std::int32_t>(end - begin));
+      }
+    }
   });
   shown.end();
-  for (Pattern const& p : patterns) {
-    share.work.rows = std::max(share.work.rows, static_cast<double>(p.owned));
-    share.work.border_rows = std::max(share.work.border_rows, static_cast<double>(p.item.size()));
-  }
-  share.work.entries = share.entries / share.rows * share.work.rows;
-  if (nodes.ranks() == 1) return share;
-  for (Route route : all_routes) share.counts.push_back(count_exchange(route, patterns, nodes));
+  return graph;
+}
+
+SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes) {
+  if (nodes.ranks() > graph.rows())
+    throw Error(ErrorCode::usage,
+                fmt::format("{} ranks for {} rows (each has one at least). Use fewer nodes.", nodes.ranks(),
+                            graph.rows()));
+  SolvedShare share;
+  SetupShown shown(true);
+  run_on_threads(1, [&](Group&) {
+    auto const part = nodes.ranks() == 1 ? contiguous(graph.rows(), 1) : dealt(graph, nodes.ranks());
+    share.rows = static_cast<double>(graph.rows());
+    share.entries = std::accumulate(graph.row_entries.begin(), graph.row_entries.end(), 0.0);
+    share.work = work_of(graph, part, nodes.ranks());
+    if (nodes.ranks() == 1) return;
+    auto const patterns = patterns_of(graph, part, nodes.ranks());
+    for (Route route : all_routes) share.counts.push_back(count_exchange(route, patterns, nodes));
+  });
+  shown.end();
   return share;
 }
 

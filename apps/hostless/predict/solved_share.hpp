@@ -1,6 +1,9 @@
 #pragma once
 // What a matrix gives each rank to do: of lattices by counts alone, of anything else by its plan.
 
+#include <cstdint>
+#include <vector>
+
 #include "hostless/model/counts.hpp"
 #include "hostless/model/solve_price.hpp"
 #include "input.hpp"
@@ -23,7 +26,21 @@ ProblemOptions grown(ProblemOptions problem, int times);
 /// Of a lattice dealt in boxes. Errors  usage  more ranks than boxes
 SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes);
 
-/// Of a file, or another generated problem, planned for as many ranks. Errors  those of plan_matrix
-SolvedShare share_of_matrix(InputOptions const& input, NodeMap const& nodes);
+/// The rows of a matrix without their values, held by this process: 4 bytes an entry.
+struct MatrixGraph {
+  std::vector<std::int64_t> first;        ///< [rows + 1] others in row r: other[first[r] .. first[r + 1])
+  std::vector<std::int32_t> other;        ///< columns but for the row's own
+  std::vector<std::int32_t> row_entries;  ///< [rows] with the diagonal
+  std::int64_t rows() const { return static_cast<std::int64_t>(row_entries.size()); }
+};
+
+/// Of a file, or a generated problem. Errors  those of reading; usage  2^31 rows or more
+MatrixGraph graph_of(InputOptions const& input);
+
+/// Dealt as `hostless plan` deals rows: contiguous ones where that leaves few ghosts, else by METIS. Whatever
+/// the number of ranks, none is started. `work` has the most of any rank in each of its numbers.
+/// Errors  usage  more ranks than rows
+/// Cost    O(n log n) time for n = entries whose column another rank owns, and METIS'
+SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes);
 
 }  // namespace hostless
