@@ -31,12 +31,17 @@ def call(*words, check=True):
 
 
 def missing():
-    """Why machines cannot be made here; empty: they can."""
+    """Why machines cannot be made here; empty: they can, and one was."""
     for program in ("ip", "tc", "unshare"):
         if shutil.which(program) is None:
             return f"there is no `{program}` here"
     if os.geteuid() != 0 or call("unshare", "--net", "--uts", "--mount", "true", check=False).returncode != 0:
         return "no namespaces here (root may make them, where the system allows it)"
+    try:
+        with Machines(1, "1gbit", 1) as machine:
+            machine.bytes()
+    except (OSError, StopIteration, subprocess.TimeoutExpired) as problem:
+        return f"no machine could be made here: {problem}"
     return ""
 
 
@@ -64,6 +69,7 @@ class Machines:
         self.handlers = {}
         if threading.current_thread() is threading.main_thread():
             self.handlers = {number: signal.signal(number, ended) for number in ENDING}
+            self.handlers[signal.SIGINT] = signal.getsignal(signal.SIGINT)
         try:
             self.make()
         except BaseException:
@@ -110,21 +116,27 @@ class Machines:
             call("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst", "16kb", "latency", "200ms")
 
     def end(self):
-        handled = {number: signal.signal(number, signal.SIG_IGN) for number in self.handlers}
-        for space in (*self.spaces, self.bridge):
-            for process in call("ip", "netns", "pids", space, check=False).stdout.split():
-                try:
-                    os.kill(int(process), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+        for number in self.handlers:
+            signal.signal(number, signal.SIG_IGN)
         if self.slow_bridge:
+            self.slow_bridge.kill()
             self.slow_bridge.wait()
             self.slow_bridge.stdout.close()
         for space in (*self.spaces, self.bridge):
+            for _ in range(100):  # one may start another while it is looked for
+                processes = call("ip", "netns", "pids", space, check=False).stdout.split()
+                for process in processes:
+                    try:
+                        os.kill(int(process), signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                if not processes:
+                    break
+        for space in (*self.spaces, self.bridge):
             call("ip", "netns", "del", space, check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
-        for number in handled:
-            signal.signal(number, self.handlers[number])
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)
 
     def hosts(self, ranks):
         return ",".join(f"{NETWORK}.{k}:{ranks}" for k in range(1, len(self.spaces) + 1))

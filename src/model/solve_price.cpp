@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "hostless/base/error.hpp"
 #include "hostless/model/price.hpp"
@@ -57,6 +58,8 @@ void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod m
     if (inside > 0) price.sums_on_node = count * inside * message(machine, span, setting.sums_in);
     if (between > 0)
       price.sums_between = count * between * message(machine, MessageSpan::off_node, setting.sums_in);
+    for (auto const& [doubled, at] : {std::pair(inside, span), {between, MessageSpan::off_node}})
+      if (doubled > 0) add_source(price, machine, machine.costs.find(at, setting.sums_in)->source);
     price.notes.push_back("no data of sums: a message of 8 bytes for each doubling of ranks");
   }
   if (setting.sums_in == setting.memory) return;
@@ -67,6 +70,7 @@ void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod m
     CopyCosts const* const copy = machine.costs.find(direction, 1);
     if (copy == nullptr) no_data(machine, fmt::format("copies {}", name(direction)));
     price.sum_copies += count * copy->line.at(sum_bytes);
+    add_source(price, machine, copy->source);
   }
 }
 
@@ -80,22 +84,29 @@ void check(SolveShare const& share, SolveSetting const& setting) {
                 fmt::format("{} nodes of {} ranks (at least 1)", setting.nodes, setting.ranks_per_node));
 }
 
-// Kernels of an iteration: a product in two parts, two sums, and the updates.
-void add_launches(IterationPrice& price, MachineModel const& machine, PricedMethod method) {
+// Of the kernels of an iteration: a product in two parts, two sums, and the updates.
+double all_launches(IterationPrice& price, MachineModel const& machine, PricedMethod method) {
   if (!machine.triggers || !machine.triggers->kernel_launch) {
     price.notes.push_back("no data of kernel launches: not counted");
-    return;
+    return 0;
   }
   int const kernels = 4 + (method == PricedMethod::cg ? 3 : 6);
-  price.launches = std::max(0.0, kernels * *machine.triggers->kernel_launch - price.product - price.vectors);
   add_source(price, machine, machine.triggers->source);
+  return kernels * *machine.triggers->kernel_launch;
 }
 
-void add_exchange(IterationPrice& price, SolveShare const& share, ExchangePrice const& exchange) {
+void add_exchange(IterationPrice& price, ExchangePrice const& exchange) {
   price.exchange = exchange.seconds;
-  price.halo = std::max(0.0, exchange.seconds - price.product * (1 - share.border_rows / share.rows));
   price.sources.insert(price.sources.end(), exchange.sources.begin(), exchange.sources.end());
   price.notes.insert(price.notes.end(), exchange.notes.begin(), exchange.notes.end());
+}
+
+// What overlaps is compared anew for each rate: the product hides the exchange, work hides launches.
+struct Unhidden {
+  double halo, launches;
+};
+Unhidden what_is_left(double product, double vectors, double inner, double exchange, double launches) {
+  return {std::max(0.0, exchange - product * inner), std::max(0.0, launches - product - vectors)};
 }
 
 }  // namespace
@@ -131,17 +142,24 @@ IterationPrice price_iteration(MachineModel const& machine, PricedMethod method,
   if (memory == nullptr)
     no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(setting.memory)));
   double const parts = setting.memory == MemoryKind::host ? setting.ranks_per_node : 1;
+  double const inner = 1 - share.border_rows / share.rows;
+  double const product = product_bytes(share) * parts, vectors = vector_bytes(method, share) * parts;
   IterationPrice price;
-  price.product = product_bytes(share) * parts / memory->bytes_per_s;
-  price.vectors = vector_bytes(method, share) * parts / memory->bytes_per_s;
   add_source(price, machine, memory->source);
   add_sums(price, machine, method, setting);
-  if (setting.memory == MemoryKind::gpu) add_launches(price, machine, method);
-  if (exchange != nullptr) add_exchange(price, share, *exchange);
-  double const work = price.product + price.vectors, others = price.halo + price.sums();
-  price.seconds = work + others + price.launches;
-  price.least = work * memory->bytes_per_s / memory->most + others * (1 - messages_off) + price.launches;
-  price.most = work * memory->bytes_per_s / memory->least + others * (1 + messages_off) + price.launches;
+  double const launches = setting.memory == MemoryKind::gpu ? all_launches(price, machine, method) : 0;
+  if (exchange != nullptr) add_exchange(price, *exchange);
+  auto const at = [&](double rate, double off) {
+    price.product = product / rate;
+    price.vectors = vectors / rate;
+    Unhidden const left = what_is_left(price.product, price.vectors, inner, off * price.exchange, launches);
+    price.halo = left.halo;
+    price.launches = left.launches;
+    return price.product + price.vectors + price.halo + off * price.sums() + price.launches;
+  };
+  price.least = at(memory->most, 1 - messages_off);
+  price.most = at(memory->least, 1 + messages_off);
+  price.seconds = at(memory->bytes_per_s, 1);
   return price;
 }
 

@@ -74,7 +74,9 @@ struct StencilRun::Parts {
   std::vector<char> given;
   bool ready = false;  ///< coefficients have their halos
   std::int64_t steps = 0;
-  bool overlap = false;  ///< StencilOptions::overlap
+  std::int64_t to_come = 0;  ///< steps of this run that are not taken yet
+  std::int64_t lasting = 0;  ///< steps that halos are still good for
+  bool overlap = false;      ///< StencilOptions::overlap
 
   Parts(Transport& carrying, BoxPartition const& boxes, StencilKernel const& of_kernel,
         StepsChosen const& how)
@@ -184,7 +186,8 @@ struct StencilRun::Parts {
     for (GridArray const& one : coefficients) in.push_back(&one);
     return in;
   }
-  /// What the first pass, of `some` of `count` steps, can step before halos have come.
+  /// What the first pass, of `some` of the `count` steps that halos are to last for, can step before they have
+  /// come.
   Box inner_of(int count, int some) const {
     Box const known = with_halo();
     Box inner = pass.grown(box, count - some);
@@ -214,7 +217,7 @@ struct StencilRun::Parts {
 
   // What step_and_look asks for.
   int ranks() const { return partition.ranks(); }
-  std::int64_t longest() const { return chosen.depth; }
+  std::int64_t longest() const { return lasting > 0 ? lasting : chosen.depth; }
   std::int64_t grain() const { return chosen.depth; }
   std::int64_t least() const { return chosen.block_steps; }
   /// A millisecond, by the largest box, and still not long where a cell takes a microsecond; it grows soon.
@@ -232,31 +235,42 @@ struct StencilRun::Parts {
     result.status = StencilStatus::peer_lost;
     result.message = fmt::format("a rank left or stayed silent past the deadline after step {}", steps);
   }
-  /// One exchange and the steps after it. False: a peer is lost.
-  bool advance(std::int64_t count, bool looks, std::int64_t& taken) {
-    int left = static_cast<int>(count);
-    std::vector<int> const all = passes(left, chosen.block_steps, looks);
-    Box const inner = overlap && ready ? inner_of(left, all.front()) : Box{};
+  /// Halos for `lasting` steps, and beside them what the first pass, of `some` steps, can step without: into
+  /// `inner`. False: a peer is lost.
+  bool fetch_halos(int some, Box& inner) {
+    if (overlap && ready) inner = inner_of(static_cast<int>(lasting), some);
     exchange->start(pointers(now));
     if (inner.cells() > 0) {
       for (GridArray const& one : now) pass.mirror(one, box);
-      pass.take(read(), pointers(next), all.front(), inner);
+      pass.take(read(), pointers(next), some, inner);
     }
     if (!exchange->finish(pointers(now))) return false;
     if (!ready) copy_given();
     if (!ready && !fill_coefficients()) return false;
     for (GridArray const& one : now) pass.mirror(one, with_halo());
+    return true;
+  }
+  /// Steps, after an exchange where halos are used up: a look, or an ear for others, does not use them up, so
+  /// that exchanges are as far apart as they were chosen to be. False: a peer is lost.
+  bool advance(std::int64_t count, bool looks, std::int64_t& taken) {
+    std::vector<int> const all = passes(static_cast<int>(count), chosen.block_steps, looks);
+    Box inner;
+    if (lasting == 0) {
+      lasting = std::min(std::int64_t{chosen.depth}, to_come);
+      if (!fetch_halos(all.front(), inner)) return false;
+    }
     bool is_first = true;
     for (int const some : all) {
-      left -= some;
-      Box const wanted = pass.grown(box, left);
+      lasting -= some;
+      Box const wanted = pass.grown(box, static_cast<int>(lasting));
       for (Box const& piece : is_first ? around(inner, wanted) : std::vector<Box>{wanted})
         pass.take(read(), pointers(next), some, piece);
       is_first = false;
       now.swap(next);
-      if (left > 0)
+      if (lasting > 0)
         for (GridArray const& one : now) pass.mirror(one, with_given(wanted));
     }
+    to_come -= count;
     steps += count;
     taken = count;
     return true;
@@ -370,6 +384,7 @@ void StencilRun::give(int array, CellArray const& cells) {
              });
   parts.given[at(array)] = 1;
   parts.ready = false;
+  parts.lasting = 0;
 }
 
 void StencilRun::take(int field, CellArray const& cells) const {
@@ -385,6 +400,8 @@ StencilResult StencilRun::run(std::int64_t steps, StencilStop const& stop) {
   Parts& parts = *parts_;
   check_stop(steps, stop);
   check_given(parts.given);
+  parts.to_come = steps;
+  parts.lasting = 0;  // another rank's cells may have been given anew
   StencilResult result;
   auto const begin = Clock::now();
   double const waited = parts.exchange->exchange().waited_s();

@@ -58,6 +58,7 @@ class EmulatedMachines(unittest.TestCase):
     def test_signals_leave_nothing(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             child = subprocess.Popen([sys.executable, "-B", "-c", SIGNALLED], cwd=BENCH, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            self.addCleanup(child.terminate)
             name = child.stdout.readline().strip()
             self.assertEqual(len(namespaces(name)), 3)
             child.send_signal(number)

@@ -13,6 +13,8 @@ TABLE_1_OF_001 = ("Queen_4147", "Bump_2911", "Flan_1565", "audikw_1", "Serena", 
                   "ecology2", "thermomech_dM")
 TABLE_1_OF_000 = ("Queen_4147", "Bump_2911", "Cube_Coup_dt6", "Flan_1565", "audikw_1", "Serena", "poisson1d", "heart15")
 
+MORE = 1.2  # two sums beside an exchange, of one: 1.35 to 1.5 where nothing disturbs; equal costs differ by noise alone
+
 
 class Papers(Command):
     def papers(self, *words, **how):
@@ -145,7 +147,7 @@ class Papers(Command):
 
     def test_without_computing_only_exchanges_and_sums_are_timed(self):
         least = {}  # of all attempts: what else the machine does only adds
-        for _ in range(20):
+        for _ in range(40):
             report = self.papers("--rows", 600, "--only", "hood,G3_circuit", "--ranks", 2, "--no-compute")
             self.assertFalse(report["computes"])
             for matrix in report["matrices"]:
@@ -157,7 +159,7 @@ class Papers(Command):
                     at = matrix["name"], run["variant"]
                     least[at] = min(least.get(at, low), low)
             # Two sums against one, beside the same exchange.
-            more = [least[matrix, "cpu-free-standard"] > least[matrix, "cpu-free-pipelined"] for matrix in self.names(report)]
+            more = [least[matrix, "cpu-free-standard"] > MORE * least[matrix, "cpu-free-pipelined"] for matrix in self.names(report)]
             if all(more):
                 break
         self.assertTrue(all(more), least)

@@ -30,8 +30,11 @@ class Predict(Command):
         self.assertEqual([p["rows"] for p in points], [1 << 20, 1 << 21, 1 << 23])
         self.assertEqual(len({p["rows_of_a_rank"] for p in points}), 1)
         self.assertLess(points[2]["efficiency"], points[1]["efficiency"])
-        for wrong in (("--nodes", "2,3"), ("--nodes", "2,6")):
-            self.run_it("predict", "--generate", "poisson1d", "--size", 4096, "--machine", "frontier", "--scaling", "weak", *wrong, code=2)
+        for wrong, says in (("2,3", "no multiple"), ("2,6", "power of two")):
+            refused = self.run_it("predict", "--generate", "poisson1d", "--size", 4096, "--machine", "frontier", "--scaling", "weak", "--nodes", wrong, code=2)
+            self.assertIn(says, refused.stderr)
+        large = ("predict", "--generate", "poisson1d", "--size", 2**54 + 1, "--machine", "frontier", "--scaling", "weak", "--gpus-per-node", 1, "--nodes", "1,1024")
+        self.run_it(*large, code=2)
 
     def test_a_file_is_planned(self):
         self.run_it("generate", "poisson2d", "--size", 40, "-o", "A.mtx")
@@ -53,6 +56,13 @@ class Predict(Command):
                 self.assertEqual(read[key], counted[key], key)
             self.assertAlmostEqual(read["seconds"] / counted["seconds"], 1, delta=1e-3)  # inner ranks have an entry more than the mean
 
+    def test_rows_that_wait_are_those_of_the_matrix(self):
+        # Four boxes of 8 x 8 cells: 15 of each have a neighbour elsewhere.
+        words = ("--machine", "frontier", "--nodes", "1", "--gpus-per-node", 4)
+        point = self.points("--generate", "poisson2d", "--size", 16, *words)[0]
+        hidden = point["terms"]["product_s"] * (1 - 15 / 64)
+        self.assertAlmostEqual((point["exchange_s"] - point["terms"]["halo_s"]) / hidden, 1)
+
     def test_matrices_of_blocks_and_many_ranks(self):
         # Rows are rows also where they come in blocks of 3.
         self.run_it("generate", "elasticity-hex8", "--size", "3", "-o", "B.mtx")
@@ -73,6 +83,8 @@ class Predict(Command):
         self.assertIn("no data of the bandwidth of gpu memory", self.run_it(*words, "--machine", "lassen", code=3).stderr)
         self.assertIn("no data of sums of host memory", self.run_it(*words, "--machine", "frontier", "--sums", "host", code=3).stderr)
         frontier = (*words[:-2], "--machine", "frontier")
+        self.assertIn("tuolumne: it has no data of messages", self.run_it(*words, "--machine", "lumi", "--messages-of", "tuolumne", code=2).stderr)
+        self.assertIn("GB/s, between", self.run_it("machine", "show", "lumi").stdout)
         self.assertIn("Drop it", self.run_it(*frontier, "--nodes", "1", "--messages-of", "lassen", code=2).stderr)
         self.assertIn("has 8", self.run_it(*frontier, "--nodes", "1", "--gpus-per-node", 9, code=2).stderr)
         self.assertIn(".svg", self.run_it(*frontier, "--nodes", "1", "--output", "a.png", code=2).stderr)
@@ -83,6 +95,8 @@ class Predict(Command):
         words = ("predict", *POISSON, "--nodes", "1", "--output", "a.svg")
         self.assertIn("no-python: ", self.run_it(*words, code=4, environment={"HOSTLESS_PYTHON": "no-python"}).stderr)
         self.assertEqual(list(self.folder.glob("a.svg*")), [])
+        self.assertEqual(self.run_it(*words, code=4, environment={"HOSTLESS_PYTHON": "no-python"}).stdout, "")
+        self.assertIn("missing/x", self.run_it("predict", *POISSON, "--nodes", "1", "--json", "missing/x", code=4).stderr)
 
 
 if __name__ == "__main__":

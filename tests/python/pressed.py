@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+SOON = 3.0 * (os.cpu_count() or 1)  # seconds of processor time in which a call that heard it ends: all its threads go on till then
+
 
 def interrupted(work, used):
     """Processor time from a ctrl-C, which comes when `work` has used that much, to its KeyboardInterrupt."""

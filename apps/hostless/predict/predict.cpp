@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/solve/layout_words.hpp"
 #include "lists.hpp"
 #include "machine/figure_fields.hpp"
 #include "numbers.hpp"
@@ -72,15 +75,32 @@ int ranks_per_node(PredictRequest const& o, MachineModel const& machine) {
   return o.gpus_per_node > 0 ? o.gpus_per_node : there;
 }
 
+// Costs whose sources are words: keys are those of their own machine's file.
+CostTables with_sources(MachineModel const& machine) {
+  CostTables costs = machine.costs;
+  auto const in_words = [&](auto& all) {
+    for (auto& one : all)
+      if (auto const words = machine.sources.find(one.source); words != machine.sources.end())
+        one.source = words->second;
+  };
+  in_words(costs.messages);
+  in_words(costs.injection);
+  in_words(costs.copies);
+  return costs;
+}
+
 MachineModel machine_of(PredictRequest const& o, std::set<std::string>& notes) {
   MachineModel machine = load_machine(o.machine);
   if (!o.messages_of.empty()) {
     if (!machine.costs.messages.empty())
       throw Error(ErrorCode::usage,
                   fmt::format("--messages-of where {} has data of messages. Drop it.", machine.name));
-    MachineModel const other = load_machine(o.messages_of);
-    machine.costs = other.costs;
-    machine.sources.insert(other.sources.begin(), other.sources.end());
+    MachineModel other = load_machine(o.messages_of);
+    if (other.costs.messages.empty())
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("--messages-of {}: it has no data of messages. Name another machine.", other.name));
+    machine.costs = with_sources(other);
     notes.insert(fmt::format("messages, injection and copies are those of {}", other.name));
   }
   std::vector<std::string> filled;
@@ -89,30 +109,40 @@ MachineModel machine_of(PredictRequest const& o, std::set<std::string>& notes) {
   return machine;
 }
 
+SolveSetting setting_of(PredictRequest const& o, int nodes, int per_node) {
+  return {nodes, per_node, MemoryKind::gpu, o.sums == "host" ? MemoryKind::host : MemoryKind::gpu};
+}
+
+// What can be refused without the matrix is refused before it is read.
+void check_points(PredictRequest const& o, MachineModel const& machine, int per_node) {
+  if (o.weak && !is_lattice(o))
+    throw Error(ErrorCode::usage,
+                "--scaling weak of a matrix that does not grow. Generate poisson1d, poisson2d, poisson7 or "
+                "poisson27.");
+  for (int nodes : o.nodes) {
+    if (nodes * per_node > most_ranks)
+      throw Error(ErrorCode::usage,
+                  fmt::format("--nodes {}: {} ranks (at most {})", nodes, nodes * per_node, most_ranks));
+    if (o.weak && nodes % o.nodes.front() != 0)
+      throw Error(ErrorCode::usage,
+                  fmt::format("--scaling weak: {} nodes are no multiple of {}, the first ones.", nodes,
+                              o.nodes.front()));
+    price_iteration(machine, o.method, {1, 1, 0}, setting_of(o, nodes, per_node), nullptr);
+  }
+}
+
 Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int per_node) {
   Point point;
   point.nodes = nodes;
   point.ranks = nodes * per_node;
-  if (point.ranks > most_ranks)
-    throw Error(ErrorCode::usage,
-                fmt::format("--nodes {}: {} ranks (at most {})", nodes, point.ranks, most_ranks));
   NodeMap const map = NodeMap::blocks(point.ranks, per_node);
   bool const lattice = is_lattice(o);
-  if (o.weak && !lattice)
-    throw Error(ErrorCode::usage,
-                "--scaling weak of a matrix that does not grow. Generate poisson1d, poisson2d, poisson7 or "
-                "poisson27.");
-  if (o.weak && nodes % o.nodes.front() != 0)
-    throw Error(ErrorCode::usage,
-                fmt::format("--scaling weak: {} nodes are no multiple of {}, the first ones.", nodes,
-                            o.nodes.front()));
   if (!lattice)
-    point.share = share_of_matrix(all.graph, map);
+    point.share = share_of_matrix(all.graph, map, LayoutWords{}.parse(o.input.seed).seed);
   else
     point.share =
         share_of_lattice(o.weak ? grown(o.input.problem(), nodes / o.nodes.front()) : o.input.problem(), map);
-  SolveSetting setting{nodes, per_node, MemoryKind::gpu,
-                       o.sums == "host" ? MemoryKind::host : MemoryKind::gpu};
+  SolveSetting const setting = setting_of(o, nodes, per_node);
   if (point.ranks == 1) {
     point.price = price_iteration(all.machine, o.method, point.share.work, setting, nullptr);
     return point;
@@ -129,6 +159,9 @@ Prediction predicted(PredictRequest const& o) {
   Prediction all;
   all.machine = machine_of(o, all.notes);
   int const per_node = ranks_per_node(o, all.machine);
+  check_points(o, all.machine, per_node);
+  if (auto const most = all.machine.nodes; most && *std::max_element(o.nodes.begin(), o.nodes.end()) > *most)
+    all.notes.insert(fmt::format("{} has {} nodes", all.machine.name, *most));
   if (!is_lattice(o)) all.graph = graph_of(o.input);
   for (int nodes : o.nodes) {
     Point& point = all.points.emplace_back();
@@ -213,13 +246,16 @@ int print_prediction(PredictRequest const& o) {
                {"machine", all.machine.name},
                {"matrix", o.input.describe()},
                {"method", name(o.method)},
-               {"scaling", o.weak ? "weak" : "strong"}};
+               {"scaling", o.weak ? "weak" : "strong"},
+               {"gpus_per_node", ranks_per_node(o, all.machine)},
+               {"sums", o.sums == "host" ? "host" : "gpu"},
+               {"messages_of", o.messages_of.empty() ? Json() : Json(o.messages_of)}};
   for (Point const& point : all.points) json["points"].push_back(json_of(point));
   json["sources"] = all.sources;
   json["notes"] = all.notes;
-  if (o.json != "-") print_points(o, all);
-  if (!o.json.empty()) write_text(o.json, json_text(json));
   if (!o.output.empty()) draw_picture(json_text(json_of(figure_of(o, all))), o.output);
+  if (!o.json.empty()) write_text(o.json, json_text(json));
+  if (o.json != "-") print_points(o, all);
   return 0;
 }
 
@@ -229,6 +265,8 @@ void check_request(PredictRequest& o) {
   if (!o.output.empty() && !o.output.ends_with(".svg"))
     throw Error(ErrorCode::usage,
                 fmt::format("--output {} (pictures are SVG). Name a file that ends with .svg.", o.output));
+  for (std::string const& file : {o.output, o.json})
+    if (!file.empty() && file != "-") check_whole_file(file);
   check_names({{"--output", o.output}, {"--json", o.json}},
               {{"the matrix", o.file}, {"--machine", o.machine}, {"--messages-of", o.messages_of}});
 }
@@ -243,10 +281,11 @@ void add_predict(CLI::App& app, std::function<int()>& work) {
   o->input.add_problem(*c);
   c->add_option("--machine", o->machine, "A name of `machine list`, or a file")->required();
   c->add_option("--messages-of", o->messages_of,
-                "Another machine, whose messages and copies stand for those that this one has no data of");
+                "Another machine, whose messages, injection and copies are taken where this one has no data "
+                "of messages");
   c->add_option_function<std::string>(
        "--nodes", [o](std::string const& text) { o->nodes = nodes_in(text); },
-       "1..1024: doubled from the first to the last; or N,N,...; efficiencies are against the first")
+       "1..1024: doubled from the first on, up to the last; or N,N,...; efficiencies are against the first")
       ->required();
   c->add_option("--gpus-per-node", o->gpus_per_node, "A rank each; 0: all that a node has")
       ->capture_default_str()

@@ -37,6 +37,15 @@ double entries_of(Grid const& grid, bool with_corners) {
   return with_corners ? all : cells + beside;
 }
 
+/// The cells of a box that have a neighbour in another one.
+double border_of(Box const& box, Grid const& grid) {
+  std::int64_t inner = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    inner *= std::max<std::int64_t>(
+        0, box.extent(static_cast<int>(axis)) - (box.low[axis] > 0) - (box.high[axis] < grid.extent[axis]));
+  return static_cast<double>(box.cells() - inner);
+}
+
 /// [rows] the rank of each row.
 std::vector<std::int32_t> contiguous(std::int64_t rows, int ranks) {
   std::vector<std::int32_t> part(static_cast<std::size_t>(rows));
@@ -65,7 +74,7 @@ std::vector<Read> reads_of(MatrixGraph const& graph, std::vector<std::int32_t> c
   return reads;
 }
 
-std::vector<std::int32_t> dealt(MatrixGraph const& graph, int ranks) {
+std::vector<std::int32_t> dealt(MatrixGraph const& graph, int ranks, int seed) {
   constexpr double most_ghosts = 0.15;  // of a share, as plans have it
   std::vector<std::int32_t> part = contiguous(graph.rows(), ranks);
   std::vector<std::int64_t> ghosts(static_cast<std::size_t>(ranks));
@@ -73,7 +82,7 @@ std::vector<std::int32_t> dealt(MatrixGraph const& graph, int ranks) {
   double const worst = static_cast<double>(*std::max_element(ghosts.begin(), ghosts.end()));
   if (worst * ranks <= most_ghosts * static_cast<double>(graph.rows())) return part;
   SetupStage const stage("partitioning");
-  return partition_graph(graph.first, graph.other, ranks, MatrixOptions{}.seed);
+  return partition_graph(graph.first, graph.other, ranks, seed);
 }
 
 std::vector<Pattern> patterns_of(MatrixGraph const& graph, std::vector<std::int32_t> const& part, int ranks) {
@@ -134,6 +143,7 @@ ProblemOptions grown(ProblemOptions problem, int times) {
                   "weak scaling to numbers of ranks that are no power of two times the first "
                   "(sides are doubled in turn). Give --nodes 1..1024, or others so.");
     *sides[static_cast<std::size_t>(axis)] *= 2;
+    problem_rows(problem);  // which refuses what is too large
   }
   return problem;
 }
@@ -148,16 +158,15 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   SolvedShare share;
   share.rows = static_cast<double>(problem_rows(problem));
   share.entries = entries_of(grid, problem.kind == "poisson27");
-  for (Rank rank = 0; rank < nodes.ranks(); ++rank)
+  for (Rank rank = 0; rank < nodes.ranks(); ++rank) {
     share.work.rows = std::max(share.work.rows, static_cast<double>(boxes.box(rank).cells()));
+    share.work.border_rows = std::max(share.work.border_rows, border_of(boxes.box(rank), grid));
+  }
   share.work.entries = share.entries / share.rows * share.work.rows;
   if (nodes.ranks() == 1) return share;
   CoarsePatterns const halo = box_strips(boxes, depth, problem.kind != "poisson27");
   for (Route route : all_routes)  // others cut strips
     if (!cuts_items(route)) share.counts.push_back(count_exchange(route, halo.patterns, nodes, halo.weights));
-  auto const& leaving = share.counts.front().leaving;
-  share.work.border_rows =
-      std::min(share.work.rows, static_cast<double>(*std::max_element(leaving.begin(), leaving.end())));
   return share;
 }
 
@@ -194,7 +203,7 @@ MatrixGraph graph_of(InputOptions const& input) {
   return graph;
 }
 
-SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes) {
+SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes, int seed) {
   if (nodes.ranks() > graph.rows())
     throw Error(ErrorCode::usage,
                 fmt::format("{} ranks for {} rows (each has one at least). Use fewer nodes.", nodes.ranks(),
@@ -202,7 +211,7 @@ SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes) {
   SolvedShare share;
   SetupShown shown(true);
   run_on_threads(1, [&](Group&) {
-    auto const part = nodes.ranks() == 1 ? contiguous(graph.rows(), 1) : dealt(graph, nodes.ranks());
+    auto const part = nodes.ranks() == 1 ? contiguous(graph.rows(), 1) : dealt(graph, nodes.ranks(), seed);
     share.rows = static_cast<double>(graph.rows());
     share.entries = std::accumulate(graph.row_entries.begin(), graph.row_entries.end(), 0.0);
     share.work = work_of(graph, part, nodes.ranks());

@@ -37,10 +37,11 @@ struct MatrixGraph {
 /// Of a file, or a generated problem. Errors  those of reading; usage  2^31 rows or more
 MatrixGraph graph_of(InputOptions const& input);
 
-/// Dealt as `hostless plan` deals rows: contiguous ones where that leaves few ghosts, else by METIS. Whatever
-/// the number of ranks, none is started. `work` has the most of any rank in each of its numbers.
+/// Dealt row by row, also where rows come in blocks: contiguous ones where that leaves few ghosts, else by METIS.
+/// Whatever the number of ranks, none is started. `work` has the most of any rank in each of its numbers.
+/// seed  of METIS
 /// Errors  usage  more ranks than rows
 /// Cost    O(n log n) time for n = entries whose column another rank owns, and METIS'
-SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes);
+SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes, int seed);
 
 }  // namespace hostless

@@ -56,6 +56,7 @@ class Side : public MessageSide {
   Deferred& new_deferred() { return remains_.work->add(); }
   void count_when(fid_cntr* trigger, std::uint64_t threshold, RemoteMemory const& where) {
     world_->defer_count(new_deferred(), {trigger, threshold, remains_.work->counts()}, where);
+    remains_.work->has_begun();
     world_->stir();
   }
   void begin() {

@@ -19,10 +19,9 @@ void DeferredWork::begin() {
   current_ = other;
 }
 
-fid_cntr* DeferredWork::counts() {
-  ++halves_[current_].begun;
-  return halves_[current_].ended.get();
-}
+fid_cntr* DeferredWork::counts() { return halves_[current_].ended.get(); }
+
+void DeferredWork::has_begun() { ++halves_[current_].begun; }
 
 bool DeferredWork::has_failed() const {
   return std::any_of(halves_.begin(), halves_.end(),
@@ -42,8 +41,8 @@ bool is_done(Remains const& one) {
 
 void World::watch(Remains const& side) {
   std::lock_guard const lock(watching_);
+  if (!sweeper_.joinable()) sweeper_ = std::thread([this] { sweep_until_end(); });  // which may fail
   watched_.insert(&side);
-  if (!sweeper_.joinable()) sweeper_ = std::thread([this] { sweep_until_end(); });
 }
 
 void World::keep(Remains& side) {

@@ -82,8 +82,10 @@ class DeferredWork {
   /// The next operations belong together, one that `counts` counts among them: it ends last.
   void begin();
   Deferred& add() { return halves_[current_].operations.emplace_back(); }
-  /// Which counter an operation counts its end in; asked once for each.
+  /// Which counter an operation counts its end in.
   fid_cntr* counts();
+  /// The provider has taken one that counts.
+  void has_begun();
   bool is_done() const { return halves_[0].is_done() && halves_[1].is_done(); }
   bool has_failed() const;
   std::size_t size() const { return halves_[0].operations.size() + halves_[1].operations.size(); }

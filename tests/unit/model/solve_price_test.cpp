@@ -46,8 +46,8 @@ TEST(SolvePrice, PartsAddUpByHand) {
   EXPECT_NEAR(p.sums_on_node, 2 * 2 * 1e-6, 1e-12);   // three ranks: two doublings
   EXPECT_NEAR(p.sums_between, 2 * 3 * 10e-6, 1e-12);  // eight nodes
   EXPECT_NEAR(p.seconds, 80e-6 + 96e-6 + 28e-6 + 64e-6, 1e-12);
-  EXPECT_NEAR(p.least, 88e-6 + 0.74 * 92e-6, 1e-12);
-  EXPECT_NEAR(p.most, 352e-6 + 1.26 * 92e-6, 1e-12);
+  EXPECT_NEAR(p.least, 88e-6 + (0.74 * 100e-6 - 36e-6) + 0.74 * 64e-6, 1e-12);
+  EXPECT_NEAR(p.most, 352e-6 + 0 + 1.26 * 64e-6, 1e-12);  // slower, the product hides all of the exchange
   EXPECT_EQ(p.sources, std::vector<std::string>{"numbers of a test"});
   exchange.seconds = 71e-6;
   EXPECT_EQ(price_iteration(machine, PricedMethod::cg, share, {8, 3}, &exchange).halo, 0);
@@ -65,6 +65,13 @@ TEST(SolvePrice, SumsOfTheHostAreMessagesAndCopies) {
                                            {4, 1, MemoryKind::gpu, MemoryKind::host}, nullptr);
   EXPECT_NEAR(p.sums_between, 2 * 2 * 2e-6, 1e-12);
   EXPECT_NEAR(p.sum_copies, 2 * 12e-6, 1e-12);
+  MachineModel machine = machine_of_solves();
+  for (CopyCosts& copy : machine.costs.copies) copy.source = "copies";
+  for (MessageCosts& message : machine.costs.messages) message.source = "messages";
+  EXPECT_EQ(
+      price_iteration(machine, PricedMethod::cg, share, {4, 1, MemoryKind::gpu, MemoryKind::host}, nullptr)
+          .sources,
+      (std::vector<std::string>{"numbers of a test", "messages", "copies"}));
 }
 
 TEST(SolvePrice, RanksOfTheHostShareItsMemory) {
@@ -173,8 +180,26 @@ TEST(SolvePrice, MachineFilesKeepMemoryAndSums) {
   EXPECT_EQ(again.memory[0].bytes_per_s, 1.315e12);
   EXPECT_EQ(again.memory[0].least, 1.18e12);
   EXPECT_EQ(again.memory[0].most, 1.52e12);
-  ASSERT_EQ(again.sums.size(), 1U);
-  EXPECT_EQ(again.sums[0].on_node, 7.9e-6);
+  EXPECT_EQ(again.memory[0].source, machine.memory[0].source);
+  MachineModel apart = machine;
+  apart.sums[0].between_nodes = 8.1e-6;
+  apart.sums.push_back(apart.sums[0]);
+  apart.sums[1].memory = MemoryKind::host;
+  MachineModel const read = parse_machine(to_json(apart), "apart");
+  ASSERT_EQ(read.sums.size(), 2U);
+  EXPECT_EQ(read.sums[0].on_node, 7.9e-6);
+  EXPECT_EQ(read.sums[0].between_nodes, 8.1e-6);
+  EXPECT_EQ(read.sums[1].memory, MemoryKind::host);
+  EXPECT_EQ(read.sums[1].source, machine.sums[0].source);
+  for (double wrong : {-1e-6, 1.0, 7.9}) {  // microseconds in the place of seconds
+    apart.sums[0].on_node = wrong;
+    EXPECT_THROW(parse_machine(to_json(apart), "wrong"), Error) << wrong;
+  }
+  for (double wrong : {0.0, -1e12, 1315.0, 1 / 1.315e12}) {  // gigabytes a second, seconds a byte
+    MachineModel slow = machine;
+    slow.memory[0].bytes_per_s = slow.memory[0].least = slow.memory[0].most = wrong;
+    EXPECT_THROW(parse_machine(to_json(slow), "wrong"), Error) << wrong;
+  }
   std::string const rate = "\"bytes_per_s\": 1315000000000.0";
   text.replace(text.find(rate), rate.size(), "\"bytes_per_s\": 1e12");
   try {

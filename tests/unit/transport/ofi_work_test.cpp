@@ -36,6 +36,7 @@ TEST_F(OfiWork, IsBoundedWhereTheLastOperationIsAlwaysUnderWay) {
     work.add();
     work.add();
     fid_cntr* const now = work.counts();
+    work.has_begun();
     EXPECT_FALSE(work.is_done());
     if (last != nullptr) fi_cntr_add(last, 1);
     last = now;
@@ -49,10 +50,12 @@ TEST_F(OfiWork, IsBoundedWhereTheLastOperationIsAlwaysUnderWay) {
 TEST_F(OfiWork, KeepsWhatHasNotEnded) {
   DeferredWork work(worlds_[0]->new_counter(), worlds_[0]->new_counter());
   fid_cntr* const first = work.counts();
+  work.has_begun();
   Deferred const* const kept = &work.add();
   for (int step = 0; step < 1000; ++step) {
     work.begin();
     work.add();
+    work.has_begun();
     fi_cntr_add(work.counts(), 1);
   }
   EXPECT_FALSE(work.is_done());

@@ -1,0 +1,83 @@
+// How often halos travel: looks, and ears for others between them, do not use them up.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "hostless/stencil/catalogue.hpp"
+#include "hostless/stencil/stencil.hpp"
+
+namespace hostless::test {
+namespace {
+
+/// As the threads are; counts the messages that this rank sends.
+class SendsCounted final : public Transport {
+ public:
+  explicit SendsCounted(Transport& inner) : inner_(inner) {}
+  Capabilities capabilities() const override { return inner_.capabilities(); }
+  Group& group() override { return inner_.group(); }
+  std::unique_ptr<Endpoint> bind(Binding const& binding) override {
+    return std::make_unique<Counting>(inner_.bind(binding), sends);
+  }
+  std::int64_t sends = 0;
+
+ private:
+  class Counting final : public Endpoint {
+   public:
+    Counting(std::unique_ptr<Endpoint> inner, std::int64_t& sends)
+        : inner_(std::move(inner)), sends_(sends) {}
+    void send(int index, std::uint32_t epoch) override {
+      ++sends_;
+      inner_->send(index, epoch);
+    }
+    void receive(int index, std::uint32_t epoch) override { inner_->receive(index, epoch); }
+    bool sent(int index) override { return inner_->sent(index); }
+    bool received(int index) override { return inner_->received(index); }
+    void gather(std::span<double const> mine) override { inner_->gather(mine); }
+    bool gathered(std::span<double> all) override { return inner_->gathered(all); }
+    void all_reduce(std::span<double const> mine) override { inner_->all_reduce(mine); }
+    bool all_reduced(std::span<double> sums) override { return inner_->all_reduced(sums); }
+    bool peer_left() override { return inner_->peer_left(); }
+    void leave() noexcept override { inner_->leave(); }
+
+   private:
+    std::unique_ptr<Endpoint> inner_;
+    std::int64_t& sends_;
+  };
+  Transport& inner_;
+};
+
+TEST(HaloUse, ExchangesAreAsFarApartAsHalosAreDeep) {
+  constexpr int rows = 24, columns = 9;
+  StencilKernel const kernel = make_stencil("heat", 2, 8);
+  std::vector<double> given(rows * columns);
+  for (std::size_t k = 0; k < given.size(); ++k)
+    given[k] = static_cast<double>(k * 2654435761u % 1000) / 1000;
+  CellArray const seen{given.data(), {columns * 8, columns * 8, 8}};
+  std::vector<double> alone(given.size());
+  for (int const ranks : {1, 2})
+    for (int const every : {0, 1, 3}) {
+      run_with_threads_transport(ranks, [&](Transport& threads) {
+        SendsCounted transport(threads);
+        StencilOptions options;
+        options.depth = 5;
+        options.ranks_along = {ranks, 1, 1};
+        StencilRun run(transport, {{rows, 1, columns}, {}}, kernel, options);
+        run.give(0, seen);
+        StencilStop stop;
+        stop.every = every;
+        transport.sends = 0;
+        EXPECT_EQ(run.run(12, stop).steps, 12);
+        EXPECT_EQ(transport.sends, ranks == 1 ? 0 : 3) << every;  // of 5, 5 and 2 steps
+        EXPECT_EQ(run.run(3, stop).steps, 3);
+        EXPECT_EQ(transport.sends, ranks == 1 ? 0 : 4) << every;  // a run begins with an exchange
+        if (ranks == 1) return run.take(0, {alone.data(), seen.stride});
+        std::vector<double> mine(given.size());
+        run.take(0, {mine.data(), seen.stride});
+        for (std::int64_t k = run.box().low[0] * columns; k < run.box().high[0] * columns; ++k)
+          EXPECT_EQ(mine[static_cast<std::size_t>(k)], alone[static_cast<std::size_t>(k)]) << k;
+      });
+    }
+}
+
+}  // namespace
+}  // namespace hostless::test
