@@ -42,15 +42,15 @@ class Call {
         send_(std::make_shared<Bytes>(bytes)),
         receive_(bytes * what.mine.sources.size()) {
     Group& group = transport.group();
+    group.together([&] {
+      if (way.by_library && !what.vendor)
+        throw Error(ErrorCode::usage,
+                    "MPI's own collective without MPI (there is none between these "
+                    "ranks). Start with mpirun, or leave that way out.");
+    });
     group.barrier();
     auto const begin = Clock::now();
     if (way.by_library) {
-      group.together([&] {
-        if (!what.vendor)
-          throw Error(ErrorCode::usage,
-                      "MPI's own collective without MPI (there is none between these "
-                      "ranks). Start with mpirun, or leave that way out.");
-      });
       library_ = library_neighbors(*what.vendor, what.mine.sources, what.mine.destinations);
     } else {
       Neighborhood const neighborhood(transport, what.mine.sources, what.mine.destinations,

@@ -11,7 +11,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hostless_command import COMMAND, SLOWEST, Command, catches, cpu_seconds, end, launcher_of, ranks_of
+from hostless_command import COMMAND, PATIENT, SLOWEST, Command, catches, cpu_seconds, end, launcher_of, ranks_of
 
 WITHIN = 2.0  # seconds of processor time: others may have the processors meanwhile
 POISSON = ("--generate", "poisson7", "--size", "230")  # some seconds of set-up
@@ -42,7 +42,7 @@ class Interrupted(Command):
     def stopped(self, words, is_there):
         """A command that is stopped where `is_there(its process id)`: it is still there when the signal comes."""
         for _ in range(TRIES):
-            process = self.start(*words)
+            process = self.start(*words, environment=PATIENT)  # who waits for a lost one is not ended by a deadline
             self.wait_until(lambda: process.poll() is not None or is_there(process.pid), "the moment to be stopped")
             process.send_signal(signal.SIGSTOP)
             if process.poll() is None and is_there(process.pid):
@@ -52,7 +52,7 @@ class Interrupted(Command):
 
     def running(self, words, number, used):
         """A command in set-up that hears the signal and has used that much processor time."""
-        process = self.start(*words)
+        process = self.start(*words, environment=PATIENT)
         self.wait_until(lambda: process.poll() is not None or catches(process.pid, number) and cpu_seconds(process.pid) >= used,
                         "the time that it shall have used")
         return process

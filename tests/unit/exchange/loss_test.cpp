@@ -37,6 +37,7 @@ TEST(Loss, AllRanksEndAndStayEnded) {
 }
 
 TEST(Loss, ASilentRankIsLostAtTheDeadline) {
+  std::atomic<bool> gave_up{false};
   run_with_threads_transport(2, [&](Transport& transport) {
     int const me = transport.group().rank();
     ExchangePlan const plan = alone(2, me);
@@ -51,8 +52,10 @@ TEST(Loss, ASilentRankIsLostAtTheDeadline) {
       EXPECT_GE(waited, 0.2);
       EXPECT_LT(waited, 120);
       EXPECT_GE(wire.waited_s(), 0.2);
+      gave_up = true;
     } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(600));
+      EXPECT_EQ(wait_for([&] { return gave_up.load(); }, [] { return false; }, Deadline::after(240)),
+                Waited::done);
       EXPECT_FALSE(wire.wait([] { return false; }));  // hears that rank 0 left
     }
   });

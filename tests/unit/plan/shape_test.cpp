@@ -77,14 +77,20 @@ TEST(Shape, EveryFieldOfAPlanIsLookedAt) {
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = -1; }, "to.count: a box of 1 rows of -1"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.rows = 0; }, "to.count: a box of 0 rows"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.rows = 2; }, "to.stride: 0 makes rows of 2"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.stride = 3; },
+       "to.stride: 3 between the rows of a box of one"},
+      {[](ExchangePlan& p) {
+         p.stages[2].unpack[0].to.index = {0, 1};
+       },
+       "to.index: a list of items beside a box of 1 rows of 2"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = 1; },
        "stages[2].unpack[0].to: takes 1 items of 2"},
       {[](ExchangePlan& p) {
-         p.stages[2].unpack[0].to.index = {0, 9};
+         p.stages[2].unpack[0].to.count = 0, p.stages[2].unpack[0].to.index = {0, 9};
        },
        "to.index[1]: item 13"},
       {[](ExchangePlan& p) {
-         p.stages[2].unpack[0].to.index = {-5, 0};
+         p.stages[2].unpack[0].to.count = 0, p.stages[2].unpack[0].to.index = {-5, 0};
        },
        "to.index[0]: item -1"},
       {[](ExchangePlan& p) { p.stages[3].out[0].id = -1; }, "stages[3].out[0].id"},
