@@ -113,8 +113,8 @@ class Interrupted(Command):
                 self.wait_until(lambda: all(catches(rank, signal.SIGTERM) and cpu_seconds(rank) > 0.5 for rank in ranks),
                                 "ranks in set-up, which takes many times that", process)
                 process.send_signal(signal.SIGTERM)
-                _, err = process.communicate(timeout=SLOWEST)  # mpirun takes its time, and has codes of its own
-                self.assertNotEqual(process.returncode, 0)
+                out, err = process.communicate(timeout=SLOWEST)  # mpirun takes its time, and has codes of its own: MPICH's also 0
+                self.assertNotIn("converged", out)
                 self.assertLessEqual(err.count("hostless: ended by SIGTERM"), 1, err)
                 self.assertNotIn("peer", err)
                 self.wait_until_gone(ranks)  # mpirun may end before those that it has told

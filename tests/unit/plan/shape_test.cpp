@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <span>
 
 #include "hostless/plan/routes.hpp"
 #include "plan_cases.hpp"
@@ -32,6 +33,14 @@ struct Spoiled {
   std::function<void(ExchangePlan&)> how;
   char const* text;
 };
+
+void expect_flaws(ExchangePlan const& good, std::span<Spoiled const> all) {
+  for (Spoiled const& spoiled : all) {
+    ExchangePlan plan = good;
+    spoiled.how(plan);
+    EXPECT_NE(flaw(plan).find(spoiled.text), std::string::npos) << spoiled.text << " | " << flaw(plan);
+  }
+}
 
 // Tables by id: one of 2^31 - 1 would take 8 GiB.
 TEST(Shape, StageIdsHaveAMost) {
@@ -77,22 +86,8 @@ TEST(Shape, EveryFieldOfAPlanIsLookedAt) {
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = -1; }, "to.count: a box of 1 rows of -1"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.rows = 0; }, "to.count: a box of 0 rows"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.rows = 2; }, "to.stride: 0 makes rows of 2"},
-      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.stride = 3; },
-       "to.stride: 3 between the rows of a box of one"},
-      {[](ExchangePlan& p) {
-         p.stages[2].unpack[0].to.index = {0, 1};
-       },
-       "to.index: a list of items beside a box of 1 rows of 2"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = 1; },
        "stages[2].unpack[0].to: takes 1 items of 2"},
-      {[](ExchangePlan& p) {
-         p.stages[2].unpack[0].to.count = 0, p.stages[2].unpack[0].to.index = {0, 9};
-       },
-       "to.index[1]: item 13"},
-      {[](ExchangePlan& p) {
-         p.stages[2].unpack[0].to.count = 0, p.stages[2].unpack[0].to.index = {-5, 0};
-       },
-       "to.index[0]: item -1"},
       {[](ExchangePlan& p) { p.stages[3].out[0].id = -1; }, "stages[3].out[0].id"},
       {[](ExchangePlan& p) { p.stages[3].out[0].source = 6; }, "stages[3].out[0].source: 6"},
       {[](ExchangePlan& p) { p.stages[3].out[0].source = 8; }, "stages[3].out[0].source: 8 is no rank"},
@@ -126,11 +121,30 @@ TEST(Shape, EveryFieldOfAPlanIsLookedAt) {
       {[](ExchangePlan& p) { p.nodes.device[7] = p.nodes.device[4] = 2; },
        "stages[3].out[0].locality: socket (`reach` in a plan file), but ranks 7 and 4 are device apart"},
   };
-  for (Spoiled const& spoiled : all) {
-    ExchangePlan plan = good;
-    spoiled.how(plan);
-    EXPECT_NE(flaw(plan).find(spoiled.text), std::string::npos) << spoiled.text << " | " << flaw(plan);
-  }
+  expect_flaws(good, all);
+}
+
+// A list or a box, and nothing of the other.
+TEST(Shape, PiecesSayNoMoreThanTheyNeed) {
+  ExchangePlan const good =
+      make_plan(Route::three_step, testing::figure().patterns(), NodeMap::blocks(8, 4), 7);
+  Spoiled const all[] = {
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.stride = 3; },
+       "to.stride: 3 between the rows of a box of one"},
+      {[](ExchangePlan& p) {
+         p.stages[2].unpack[0].to.index = {0, 1};
+       },
+       "to.index: a list of items beside a box of 1 rows of 2"},
+      {[](ExchangePlan& p) {
+         p.stages[2].unpack[0].to.count = 0, p.stages[2].unpack[0].to.index = {0, 9};
+       },
+       "to.index[1]: item 13"},
+      {[](ExchangePlan& p) {
+         p.stages[2].unpack[0].to.count = 0, p.stages[2].unpack[0].to.index = {-5, 0};
+       },
+       "to.index[0]: item -1"},
+  };
+  expect_flaws(good, all);
 }
 
 TEST(Shape, BoxesWithAStrideAreAccepted) {
