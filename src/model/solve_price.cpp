@@ -101,14 +101,6 @@ void add_exchange(IterationPrice& price, ExchangePrice const& exchange) {
   price.notes.insert(price.notes.end(), exchange.notes.begin(), exchange.notes.end());
 }
 
-// What overlaps is compared anew for each rate: the product hides the exchange, work hides launches.
-struct Unhidden {
-  double halo, launches;
-};
-Unhidden what_is_left(double product, double vectors, double inner, double exchange, double launches) {
-  return {std::max(0.0, exchange - product * inner), std::max(0.0, launches - product - vectors)};
-}
-
 }  // namespace
 
 char const* name(PricedMethod method) { return method == PricedMethod::cg ? "cg" : "pipelined-cg"; }
@@ -149,12 +141,12 @@ IterationPrice price_iteration(MachineModel const& machine, PricedMethod method,
   add_sums(price, machine, method, setting);
   double const launches = setting.memory == MemoryKind::gpu ? all_launches(price, machine, method) : 0;
   if (exchange != nullptr) add_exchange(price, *exchange);
+  // What overlaps is compared anew for each rate: the product hides the exchange, work hides launches.
   auto const at = [&](double rate, double off) {
     price.product = product / rate;
     price.vectors = vectors / rate;
-    Unhidden const left = what_is_left(price.product, price.vectors, inner, off * price.exchange, launches);
-    price.halo = left.halo;
-    price.launches = left.launches;
+    price.halo = std::max(0.0, off * price.exchange - price.product * inner);
+    price.launches = std::max(0.0, launches - price.product - price.vectors);
     return price.product + price.vectors + price.halo + off * price.sums() + price.launches;
   };
   price.least = at(memory->most, 1 - messages_off);

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 import hostless
-from pressed import interrupted
+from pressed import SOON, interrupted
 
-WITHIN = 3.0 * (os.cpu_count() or 1)  # seconds of processor time: threads go on until they hear it
 MATRIX = {}
 moments = random.Random(20)  # of ctrl-C
 
@@ -40,18 +39,18 @@ def test_ctrl_c_at_any_moment(what):
         "cg": (lambda: [hostless.cg(matrix(), ones(), rtol=1e-14) for _ in range(99)], 1.0),
     }[what]
     for _ in range(2):
-        assert interrupted(work, moments.uniform(0.1, latest)) < WITHIN
+        assert interrupted(work, moments.uniform(0.1, latest)) < SOON
 
 
 def test_ctrl_c_while_a_file_is_read(tmp_path):
     hostless.write(tmp_path / "A.mtx", matrix())
     for _ in range(2):
-        assert interrupted(lambda: [hostless.read(tmp_path / "A.mtx") for _ in range(9)], moments.uniform(0.1, 1.0)) < WITHIN
+        assert interrupted(lambda: [hostless.read(tmp_path / "A.mtx") for _ in range(9)], moments.uniform(0.1, 1.0)) < SOON
 
 
 def test_ctrl_c_while_a_vector_is_written(tmp_path):
     values = np.pi * np.arange(1.0, 12e6)  # a second
-    assert interrupted(lambda: hostless.write(tmp_path / "x.mtx", values), 0.2) < WITHIN
+    assert interrupted(lambda: hostless.write(tmp_path / "x.mtx", values), 0.2) < SOON
     assert list(tmp_path.iterdir()) == []  # it was not written to its end first
 
 

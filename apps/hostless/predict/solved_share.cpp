@@ -11,6 +11,7 @@
 #include "hostless/plan/partition.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "setup_shown.hpp"
+#include "solve/matrix/assembly.hpp"
 
 namespace hostless {
 namespace {
@@ -74,25 +75,34 @@ std::vector<Read> reads_of(MatrixGraph const& graph, std::vector<std::int32_t> c
   return reads;
 }
 
-std::vector<std::int32_t> dealt(MatrixGraph const& graph, int ranks, int seed) {
-  constexpr double most_ghosts = 0.15;  // of a share, as plans have it
+struct Dealt {
+  std::vector<std::int32_t> part;
+  std::vector<Read> reads;
+};
+
+Dealt dealt(MatrixGraph const& graph, int ranks, int seed) {
   std::vector<std::int32_t> part = contiguous(graph.rows(), ranks);
+  std::vector<Read> reads = reads_of(graph, part);
   std::vector<std::int64_t> ghosts(static_cast<std::size_t>(ranks));
-  for (Read const& read : reads_of(graph, part)) ++ghosts[static_cast<std::size_t>(read.reader)];
+  for (Read const& read : reads) ++ghosts[static_cast<std::size_t>(read.reader)];
   double const worst = static_cast<double>(*std::max_element(ghosts.begin(), ghosts.end()));
-  if (worst * ranks <= most_ghosts * static_cast<double>(graph.rows())) return part;
+  if (worst * ranks <= most_ghosts * static_cast<double>(graph.rows()))
+    return {std::move(part), std::move(reads)};
   SetupStage const stage("partitioning");
-  return partition_graph(graph.first, graph.other, ranks, seed);
+  part = partition_graph(graph.first, graph.other, ranks, seed);
+  reads = reads_of(graph, part);
+  return {std::move(part), std::move(reads)};
 }
 
-std::vector<Pattern> patterns_of(MatrixGraph const& graph, std::vector<std::int32_t> const& part, int ranks) {
+std::vector<Pattern> patterns_of(Dealt const& rows, int ranks) {
+  auto const& [part, reads] = rows;
   std::vector<Pattern> patterns(static_cast<std::size_t>(ranks));
   std::vector<std::int32_t> number;  // of a row among those of its rank
   number.reserve(part.size());
   for (std::int32_t const owner : part)
     number.push_back(static_cast<std::int32_t>(patterns[static_cast<std::size_t>(owner)].owned++));
   for (Pattern& pattern : patterns) pattern.first = {0};
-  for (std::int32_t last = -1; Read const& read : reads_of(graph, part)) {
+  for (std::int32_t last = -1; Read const& read : reads) {
     auto const row = static_cast<std::size_t>(read.row);
     Pattern& pattern = patterns[static_cast<std::size_t>(part[row])];
     if (read.row != last) {
@@ -171,7 +181,6 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
 }
 
 MatrixGraph graph_of(InputOptions const& input) {
-  constexpr std::int64_t panel_rows = 4096;
   MatrixGraph graph;
   SetupShown shown(true);
   run_on_threads(1, [&](Group& group) {
@@ -211,12 +220,12 @@ SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes, int 
   SolvedShare share;
   SetupShown shown(true);
   run_on_threads(1, [&](Group&) {
-    auto const part = nodes.ranks() == 1 ? contiguous(graph.rows(), 1) : dealt(graph, nodes.ranks(), seed);
+    Dealt const rows = dealt(graph, nodes.ranks(), seed);
     share.rows = static_cast<double>(graph.rows());
     share.entries = std::accumulate(graph.row_entries.begin(), graph.row_entries.end(), 0.0);
-    share.work = work_of(graph, part, nodes.ranks());
+    share.work = work_of(graph, rows.part, nodes.ranks());
     if (nodes.ranks() == 1) return;
-    auto const patterns = patterns_of(graph, part, nodes.ranks());
+    auto const patterns = patterns_of(rows, nodes.ranks());
     for (Route route : all_routes) share.counts.push_back(count_exchange(route, patterns, nodes));
   });
   shown.end();

@@ -13,7 +13,7 @@ namespace hostless {
 enum class PricedMethod : std::uint8_t { cg, pipelined_cg };
 char const* name(PricedMethod method);
 
-/// What the rank with the most rows does.
+/// What a rank does; of several, the most of any in each number.
 struct SolveShare {
   double rows = 0.0, entries = 0.0;
   double border_rows = 0.0;  ///< rows whose products wait for ghosts
@@ -48,7 +48,7 @@ double vector_bytes(PricedMethod method, SolveShare const& share);
 /// A machine whose spans without data have those between nodes, which take no less: `notes` says so.
 MachineModel with_all_spans(MachineModel machine, std::vector<std::string>& notes);
 
-/// Prices an iteration of a solve by its slowest rank.
+/// Prices an iteration of a solve by the most that any rank does.
 ///
 /// product, vectors  bytes over the machine's rate: of a GPU, or a rank's part of a node's
 /// halo      exchange less the product of rows that wait for no ghost, or nothing

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "forwarding_endpoint.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/exchange/patterns.hpp"
 #include "hostless/plan/checker.hpp"
@@ -234,29 +235,22 @@ class CountedTransport final : public Transport {
   }
 
  private:
-  class Counted final : public Endpoint {
+  class Counted final : public test::ForwardingEndpoint {
    public:
-    Counted(std::unique_ptr<Endpoint> inner, int looks) : inner_(std::move(inner)), looks_(looks) {}
-    void send(int index, std::uint32_t epoch) override { inner_->send(index, epoch); }
+    Counted(std::unique_ptr<Endpoint> inner, int looks)
+        : ForwardingEndpoint(std::move(inner)), looks_(looks) {}
     void receive(int index, std::uint32_t epoch) override {
-      inner_->receive(index, epoch);
+      ForwardingEndpoint::receive(index, epoch);
       looked_ = 0;
     }
-    bool sent(int index) override { return inner_->sent(index); }
     bool received(int index) override {
       if (++looked_ < looks_) return false;
-      wait_for([&] { return inner_->received(index); }, [] { return false; }, Deadline::after(240));
+      wait_for([&] { return ForwardingEndpoint::received(index); }, [] { return false; },
+               Deadline::after(240));
       return true;
     }
-    void gather(std::span<double const> mine) override { inner_->gather(mine); }
-    bool gathered(std::span<double> all) override { return inner_->gathered(all); }
-    void all_reduce(std::span<double const> mine) override { inner_->all_reduce(mine); }
-    bool all_reduced(std::span<double> sums) override { return inner_->all_reduced(sums); }
-    bool peer_left() override { return inner_->peer_left(); }
-    void leave() noexcept override { inner_->leave(); }
 
    private:
-    std::unique_ptr<Endpoint> inner_;
     int looks_, looked_ = 0;
   };
   Transport& inner_;

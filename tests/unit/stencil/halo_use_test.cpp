@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "forwarding_endpoint.hpp"
 #include "hostless/stencil/catalogue.hpp"
 #include "hostless/stencil/stencil.hpp"
 
@@ -21,26 +22,16 @@ class SendsCounted final : public Transport {
   std::int64_t sends = 0;
 
  private:
-  class Counting final : public Endpoint {
+  class Counting final : public ForwardingEndpoint {
    public:
     Counting(std::unique_ptr<Endpoint> inner, std::int64_t& sends)
-        : inner_(std::move(inner)), sends_(sends) {}
+        : ForwardingEndpoint(std::move(inner)), sends_(sends) {}
     void send(int index, std::uint32_t epoch) override {
       ++sends_;
-      inner_->send(index, epoch);
+      ForwardingEndpoint::send(index, epoch);
     }
-    void receive(int index, std::uint32_t epoch) override { inner_->receive(index, epoch); }
-    bool sent(int index) override { return inner_->sent(index); }
-    bool received(int index) override { return inner_->received(index); }
-    void gather(std::span<double const> mine) override { inner_->gather(mine); }
-    bool gathered(std::span<double> all) override { return inner_->gathered(all); }
-    void all_reduce(std::span<double const> mine) override { inner_->all_reduce(mine); }
-    bool all_reduced(std::span<double> sums) override { return inner_->all_reduced(sums); }
-    bool peer_left() override { return inner_->peer_left(); }
-    void leave() noexcept override { inner_->leave(); }
 
    private:
-    std::unique_ptr<Endpoint> inner_;
     std::int64_t& sends_;
   };
   Transport& inner_;
