@@ -21,6 +21,11 @@ bool is_simple(Grid const& grid, StencilKernel const& kernel) {
   return kernel.axes == 2 && kernel.radius == std::array<int, 3>{1, 0, 1} && kernel.coefficients == 0 &&
          grid.extent[1] == 1;
 }
+/// Three axes: what the kernel can that goes through planes.
+bool is_simple_in_planes(StencilKernel const& kernel) {
+  return kernel.axes == 3 && kernel.radius == std::array<int, 3>{1, 1, 1} && kernel.coefficients == 0 &&
+         kernel.star;
+}
 bool wraps(Grid const& grid, int axis) {
   return grid.boundary[static_cast<std::size_t>(axis)] == GridBoundary::periodic;
 }
@@ -49,6 +54,28 @@ double cost_of(StreamedPlan const& plan, StencilKernel const& kernel, Grid const
   double const cells = 32.0 * plan.shape.width * plan.x.count * chunks * chunk;
   double const pass = std::max(cells * steps * words / (1.6e12 * part), chunk * steps * 137e-9);
   return (pass + 1.5e-6) / steps * (plan.even ? 1 : 1.3);
+}
+/// Seconds a step of the number of chunks that ends first, which it puts into the plan.
+double cost_of(PlanesPlan& plan, StencilKernel const& kernel, Grid const& grid, StencilDevice const& device) {
+  double const words = static_cast<double>(kernel.value_bytes) / 4 * kernel.fields;
+  PlanesShape const& shape = plan.shape;
+  double const cells = static_cast<double>(shape.threads() * shape.rows * shape.width);
+  double const plane = 0.1e-6 + shape.steps * std::max(0.95e-10 * cells * words, 0.12e-6);
+  int const steps = shape.steps;
+  PlanesPlan best = plan;
+  double least = 0;
+  for (int chunks = 1; chunks <= std::max<std::int64_t>(1, grid.extent[0] / (2 * steps)); ++chunks) {
+    plan.chunks = chunks;
+    plan.deal_out(grid.extent[0]);
+    std::int64_t const blocks = std::int64_t{plan.windows()} * plan.chunks;
+    std::int64_t const turns = (blocks + device.multiprocessors - 1) / device.multiprocessors;
+    double const pass = static_cast<double>(turns) * (plan.chunk_planes + 2 * steps) * plane;
+    if (chunks > 1 && pass >= least) continue;
+    least = pass;
+    best = plan;
+  }
+  plan = best;
+  return (least + 1.5e-6) / steps * (plan.even ? 1 : 1.5);
 }
 double cost_of_plain(RunKind run, StencilKernel const& kernel, Grid const& grid,
                      StencilDevice const& device) {
@@ -130,7 +157,8 @@ std::optional<ResidentPlan> resident_plan(Grid const& grid, StencilKernel const&
 std::optional<StreamedPlan> streamed_plan(Grid const& grid, StencilShapes::Streamed const& kind) {
   int const rows = static_cast<int>(grid.extent[0]), columns = static_cast<int>(grid.extent[2]);
   int const width = kind.shape.width, steps = kind.shape.steps, wide = 32 * width;
-  bool const could_be_even = columns % width == 0 && (wraps(grid, 2) || columns >= wide);
+  // the cells of a window are those of the grid, once around at most
+  bool const could_be_even = columns % width == 0 && columns >= wide;
   if ((kind.even && !could_be_even) || rows < steps + 2) return std::nullopt;
   StreamedPlan plan;
   plan.shape = kind.shape;
@@ -140,6 +168,37 @@ std::optional<StreamedPlan> streamed_plan(Grid const& grid, StencilShapes::Strea
                              grid.boundary[2]);
   if (plan.x.count == 0) return std::nullopt;
   return plan;
+}
+
+/// In the windows that cost least; none: the grid is too small for any.
+std::optional<std::pair<PlanesPlan, double>> planes_plan(Grid const& grid, StencilKernel const& kernel,
+                                                         StencilShapes::Planes const& kind,
+                                                         StencilDevice const& device) {
+  int const rows = static_cast<int>(grid.extent[1]), columns = static_cast<int>(grid.extent[2]);
+  PlanesPlan plan;
+  plan.shape = kind.shape;
+  plan.even = kind.even;
+  int const width = kind.shape.width, steps = kind.shape.steps;
+  bool const could_be_even = columns % width == 0;
+  if ((kind.even && !could_be_even) || grid.extent[0] < steps + 2) return std::nullopt;
+  if (grid.extent[1] * (grid.extent[2] + 32) >= std::int64_t{1} << 31) return std::nullopt;  // as kernels count
+  if (planes_shared_bytes(kind.shape, kernel.fields, static_cast<int>(kernel.value_bytes)) > device.shared_bytes)
+    return std::nullopt;
+  int const depth_x = kind.even && wraps(grid, 2) ? (steps + width - 1) / width * width : steps;
+  std::optional<std::pair<PlanesPlan, double>> best;
+  int const most_x = std::min(kind.shape.most_threads, columns / width);
+  for (int across = 1; across <= most_x; ++across) {
+    plan.shape.threads_x = across;
+    plan.shape.threads_y = std::min(kind.shape.most_threads / across, rows / kind.shape.rows);
+    if (plan.shape.threads_y == 0) break;
+    plan.x = AxisTiles::fewest(columns, across * width, depth_x, kind.even ? width : 1, grid.boundary[2]);
+    if (plan.x.count == 0) continue;
+    plan.y = AxisTiles::fewest(rows, plan.shape.threads_y * kind.shape.rows, steps, 1, grid.boundary[1]);
+    if (plan.y.count == 0) continue;
+    double const step_s = cost_of(plan, kernel, grid, device);
+    if (!best || step_s < best->second) best = {plan, step_s};
+  }
+  return best;
 }
 
 /// All ways that the options leave open, and why others are none.
@@ -259,6 +318,7 @@ class Ways {
       why_ = "cells streamed in run persistent (a pass is a kernel). Use run graph or stream";
       return;
     }
+    if (kernel_.axes == 3) return try_planes();
     if (!simple("cells streamed")) return;
     bool known = false;
     for (StencilShapes::Streamed const& kind : shapes_.streamed) {
@@ -266,6 +326,10 @@ class Ways {
       known = true;
       for (int const depth : halo_depths(kind.shape.steps)) offer_streamed(kind, depth);
     }
+    say_why_not_streamed(known, shapes_.streamed);
+  }
+  template <class Kinds>
+  void say_why_not_streamed(bool known, Kinds const& kinds) {
     if (parts_ > 1 && !why_.empty()) return;
     if (known) {
       why_ =
@@ -274,31 +338,68 @@ class Ways {
       return;
     }
     why_ = fmt::format("{} steps in one pass (there are kernels of", options_.block_steps);
-    for (StencilShapes::Streamed const& kind : shapes_.streamed) why_ += fmt::format(" {}", kind.shape.steps);
+    std::vector<int> told;
+    for (auto const& kind : kinds) {
+      if (std::find(told.begin(), told.end(), kind.shape.steps) != told.end()) continue;
+      told.push_back(kind.shape.steps);
+      why_ += fmt::format(" {}", kind.shape.steps);
+    }
     why_ += "). Use one of them, or 0";
   }
-  void offer_streamed(StencilShapes::Streamed const& kind, int depth) {
-    int const steps = kind.shape.steps;
+  void try_planes() {
+    if (!is_simple_in_planes(kernel_)) {
+      why_ = fmt::format(
+          "cells streamed of stencil {} on three axes (it is for stars of radius 1 and no coefficients). Use "
+          "plain",
+          kernel_.name);
+      return;
+    }
+    bool known = false;
+    for (StencilShapes::Planes const& kind : shapes_.planes) {
+      if (options_.block_steps > 0 && kind.shape.steps != options_.block_steps) continue;
+      known = true;
+      for (int const depth : halo_depths(kind.shape.steps)) offer_planes(kind, depth);
+    }
+    say_why_not_streamed(known, shapes_.planes);
+  }
+  /// Of a part; none: halos of so many steps do not last for whole passes, or do not fit.
+  std::optional<Grid> part_of_passes(int steps, int depth) {
     if (parts_ > 1 && depth % steps != 0) {
       why_ = fmt::format(
           "depth {} of cells streamed {} steps in one pass (halos last for whole passes). Use a "
           "multiple",
           depth, steps);
-      return;
+      return std::nullopt;
     }
-    std::optional<Grid> const part = part_grid(depth);
+    return part_grid(depth);
+  }
+  void offer_passes(StencilWay way, int depth) {
+    way.run = options_.run == RunKind::stream ? RunKind::stream : RunKind::graph;
+    way.cells = GpuCells::streamed;
+    way.halo_steps = depth;
+    if (parts_ > 1)
+      way.step_s += cost_of_halos(way.run, kernel_, grid_, static_cast<double>(halo_rows(depth))) / depth;
+    offer(way);
+  }
+  void offer_planes(StencilShapes::Planes const& kind, int depth) {
+    std::optional<Grid> const part = part_of_passes(kind.shape.steps, depth);
+    if (!part) return;
+    auto const found = planes_plan(*part, kernel_, kind, device_);
+    if (!found) return;
+    StencilWay way;
+    way.planes = found->first;
+    way.step_s = found->second;
+    offer_passes(way, depth);
+  }
+  void offer_streamed(StencilShapes::Streamed const& kind, int depth) {
+    std::optional<Grid> const part = part_of_passes(kind.shape.steps, depth);
     if (!part) return;
     std::optional<StreamedPlan> const plan = streamed_plan(*part, kind);
     if (!plan) return;
     StencilWay way;
-    way.run = options_.run == RunKind::stream ? RunKind::stream : RunKind::graph;
-    way.cells = GpuCells::streamed;
     way.streamed = *plan;
-    way.halo_steps = depth;
     way.step_s = cost_of(*plan, kernel_, *part, device_);
-    if (parts_ > 1)
-      way.step_s += cost_of_halos(way.run, kernel_, grid_, static_cast<double>(halo_rows(depth))) / depth;
-    offer(way);
+    offer_passes(way, depth);
   }
   void try_resident() {
     if (!may_be(RunKind::persistent)) {

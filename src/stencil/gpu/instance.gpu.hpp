@@ -9,6 +9,7 @@
 #include "stencil/gpu/launch.hpp"
 #include "stencil/gpu/parts/parted.gpu.hpp"
 #include "stencil/gpu/plain.gpu.hpp"
+#include "stencil/gpu/planes.gpu.hpp"
 #include "stencil/gpu/resident.gpu.hpp"
 #include "stencil/gpu/streamed.gpu.hpp"
 
@@ -26,12 +27,20 @@ class InstanceOf final : public StencilInstance {
   using Facts = ArraysOf<Body>;
   static constexpr bool is_fast = Facts::axes == 2 && Body::radius == 1 && Facts::coefficients == 0;
 
+  static constexpr bool is_in_planes =
+      Facts::axes == 3 && Body::radius == 1 && Facts::coefficients == 0 && FactsOf<Body>::star;
+
   struct Kernel {
     int width, other;  ///< rows or steps
     bool even, parted;
     void const* kernel;
   };
   std::vector<Kernel> resident_, streamed_;
+  struct PlanesKernel {
+    StencilShapes::Planes of;
+    void const* kernel;
+  };
+  std::vector<PlanesKernel> planes_;
 
  public:
   explicit InstanceOf(char const* name) {
@@ -56,6 +65,19 @@ class InstanceOf final : public StencilInstance {
         add_resident<narrow, 6, false>();
         add_streamed<streamed_width, pass, false>();
       }
+    }
+    if constexpr (is_in_planes) {
+      // what a multiprocessor's registers and shared memory hold
+      constexpr int cell = Facts::fields * static_cast<int>(sizeof(T)) / 4;
+      if constexpr (cell == 1)
+        add_planes<4, 4, 256>();
+      else if constexpr (cell == 2 && sizeof(T) == 8)
+        add_planes<2, 3, 512>();
+      else if constexpr (cell == 2)
+        add_planes<4, 2, 256>();
+      else
+        add_planes<2, 2, 320>();
+      if constexpr (all_shapes && cell == 1) add_planes<2, 2, 240>();  // of 64 KiB
     }
   }
 
@@ -108,6 +130,7 @@ class InstanceOf final : public StencilInstance {
                     problem.way.sharers > 1, stream);
   }
   void deal_out(StencilProblem& problem) const override {
+    if (problem.way.is_in_planes()) return problem.way.planes.deal_out(problem.grid.extent[0]);
     StreamedPlan& plan = problem.way.streamed;
     void const* const kernel = find(streamed_, plan.shape.width, plan.shape.steps, plan.even, false);
     int const warps =
@@ -119,6 +142,7 @@ class InstanceOf final : public StencilInstance {
   }
   void pass(StencilProblem const& problem, StencilArrays const& a,
             HOSTLESS_GPU(Stream_t) stream) const override {
+    if constexpr (is_in_planes) pass_of_planes(problem, a, stream);
     if constexpr (is_fast) {
       StreamedPlan const& plan = problem.way.streamed;
       StreamedCall<T, Facts::fields> call;
@@ -184,6 +208,46 @@ class InstanceOf final : public StencilInstance {
                          reinterpret_cast<void const*>(streamed_kernel<T, Body, width, steps, even>)});
     shapes.streamed.push_back({{width, steps}, even});
   }
+  template <int rows, int steps, int most_threads>
+  void add_planes() {
+    constexpr PlanesShape shape{Chunk<T>::cells, rows, steps, most_threads, 1, 1};
+    planes_.push_back(
+        {{shape, true}, reinterpret_cast<void const*>(planes_kernel<T, Body, rows, steps, most_threads, true>)});
+    if constexpr (all_shapes)
+      planes_.push_back({{shape, false},
+                         reinterpret_cast<void const*>(planes_kernel<T, Body, rows, steps, most_threads, false>)});
+    shapes.planes.clear();
+    for (PlanesKernel const& one : planes_) shapes.planes.push_back(one.of);
+  }
+  void pass_of_planes(StencilProblem const& problem, StencilArrays const& a,
+                      HOSTLESS_GPU(Stream_t) stream) const {
+    PlanesPlan const& plan = problem.way.planes;
+    PlanesCall<T, Facts::fields> call;
+    for (int f = 0; f < Facts::fields; ++f) {
+      call.in[f] = static_cast<T const*>(a.in[f]);
+      call.out[f] = static_cast<T*>(a.out[f]);
+    }
+    for (int k = 0; k < 2; ++k) call.stride[k] = a.stride[k];
+    call.planes = static_cast<int>(problem.grid.extent[0]);
+    call.planes_boundary = problem.grid.boundary[0];
+    call.y = plan.y;
+    call.x = plan.x;
+    call.threads_x = plan.shape.threads_x;
+    call.chunk_planes = plan.chunk_planes;
+    call.chunks = plan.chunks;
+    Body body = body_of(problem);
+    void* parameters[] = {&call, &body};
+    start_with_shared(find_planes(plan), dim3(blocks_of(std::int64_t{plan.windows()} * plan.chunks)),
+                      plan.shape.threads(), parameters,
+                      planes_shared_bytes(plan.shape, Facts::fields, sizeof(T)), stream);
+  }
+  void const* find_planes(PlanesPlan const& plan) const {
+    for (PlanesKernel const& one : planes_)
+      if (one.of.even == plan.even && one.of.shape.steps == plan.shape.steps &&
+          one.of.shape.rows == plan.shape.rows && one.of.shape.most_threads == plan.shape.most_threads)
+        return one.kernel;
+    no_such_kernel();
+  }
   void const* find_resident(StencilWay const& way) const {
     ResidentPlan const& plan = way.resident;
     return find(resident_, plan.shape.width, plan.shape.rows, plan.even, way.parts.size() > 1);
@@ -192,6 +256,9 @@ class InstanceOf final : public StencilInstance {
     for (Kernel const& one : all)
       if (one.width == width && one.other == other && one.even == even && one.parted == parted)
         return one.kernel;
+    no_such_kernel();
+  }
+  [[noreturn]] static void no_such_kernel() {
     throw Error(ErrorCode::usage,
                 "this GPU library has no such kernel of a stencil (shapes were chosen for "
                 "another). Report it.");

@@ -17,19 +17,30 @@ inline int blocks_a_multiprocessor(void const* kernel, int threads) {
 inline unsigned blocks_of(std::int64_t wanted) {
   return static_cast<unsigned>(std::min<std::int64_t>(wanted, 0x7fffffff));
 }
+inline void ask_for_shared(void const* kernel, std::int64_t bytes) {
+  check(HOSTLESS_GPU(FuncSetAttribute)(kernel, HOSTLESS_GPU(FuncAttributeMaxDynamicSharedMemorySize),
+                                       static_cast<int>(bytes)),
+        "asking for shared memory");
+}
 inline void start(void const* kernel, dim3 blocks, int threads, void** parameters,
                   HOSTLESS_GPU(Stream_t) stream) {
   check(
       HOSTLESS_GPU(LaunchKernel)(kernel, blocks, dim3(static_cast<unsigned>(threads)), parameters, 0, stream),
       "launching a stencil");
 }
+/// With more shared memory than kernels have unasked.
+inline void start_with_shared(void const* kernel, dim3 blocks, int threads, void** parameters,
+                              std::int64_t shared, HOSTLESS_GPU(Stream_t) stream) {
+  ask_for_shared(kernel, shared);
+  check(HOSTLESS_GPU(LaunchKernel)(kernel, blocks, dim3(static_cast<unsigned>(threads)), parameters,
+                                   static_cast<std::size_t>(shared), stream),
+        "launching a stencil");
+}
 /// All blocks at once, for they wait for each other. Where parts share a GPU the launcher has given each a
 /// share of the multiprocessors: the vendor checks one kernel at a time.
 inline void launch_together(void const* kernel, dim3 blocks, int threads, void** parameters,
                             std::size_t shared, bool shares_device, HOSTLESS_GPU(Stream_t) stream) {
-  check(HOSTLESS_GPU(FuncSetAttribute)(kernel, HOSTLESS_GPU(FuncAttributeMaxDynamicSharedMemorySize),
-                                       static_cast<int>(shared)),
-        "asking for shared memory");
+  ask_for_shared(kernel, static_cast<std::int64_t>(shared));
   dim3 const of_block(static_cast<unsigned>(threads));
   check(shares_device ? HOSTLESS_GPU(LaunchKernel)(kernel, blocks, of_block, parameters, shared, stream)
                       : HOSTLESS_GPU(LaunchCooperativeKernel)(kernel, blocks, of_block, parameters,

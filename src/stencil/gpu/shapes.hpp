@@ -7,6 +7,7 @@
 #include "hostless/run/run_options.hpp"
 #include "hostless/stencil/gpu_stencil.hpp"
 #include "stencil/gpu/axis_tiles.hpp"
+#include "stencil/gpu/planes.hpp"
 #include "stencil/gpu/resident.hpp"
 
 namespace hostless::gpu {
@@ -26,8 +27,13 @@ struct StencilShapes {
     StreamedShape shape;
     bool even;
   };
+  struct Planes {
+    PlanesShape shape;  ///< but for its threads
+    bool even;
+  };
   std::vector<Resident> resident;
   std::vector<Streamed> streamed;
+  std::vector<Planes> planes;
 };
 
 /// Tiles of the run that keeps the grid on chip.
@@ -43,6 +49,19 @@ struct StreamedPlan {
   bool even = false;
   AxisTiles x;
   int chunk_rows = 1, chunks = 1;  ///< once it is known how many warps there are at once
+};
+/// Windows of the run that does so on three axes, and what each block makes of one.
+struct PlanesPlan {
+  PlanesShape shape;
+  bool even = false;
+  AxisTiles y, x;
+  int chunk_planes = 1, chunks = 1;
+  int windows() const { return y.count * x.count; }
+  /// So many planes to as many chunks, or fewer.
+  void deal_out(std::int64_t planes) {
+    chunk_planes = static_cast<int>((planes + chunks - 1) / chunks);
+    chunks = static_cast<int>((planes + chunk_planes - 1) / chunk_planes);
+  }
 };
 
 /// What one of several GPUs has of a grid: rows of the first axis, which are planes where there are three.
@@ -64,9 +83,14 @@ struct StencilWay {
   bool computes = true;
   ResidentPlan resident;
   StreamedPlan streamed;
+  PlanesPlan planes;  ///< of `streamed` on three axes, in the place of that plan
   double step_s = 0;  ///< by the model
   int depth() const { return cells == GpuCells::resident ? resident.y.depth : halo_steps; }
-  int block_steps() const { return cells == GpuCells::streamed ? streamed.shape.steps : 1; }
+  bool is_in_planes() const { return cells == GpuCells::streamed && planes.shape.steps > 0; }
+  int block_steps() const {
+    if (cells != GpuCells::streamed) return 1;
+    return is_in_planes() ? planes.shape.steps : streamed.shape.steps;
+  }
 };
 
 }  // namespace hostless::gpu

@@ -11,7 +11,10 @@
 namespace hostless::test {
 namespace {
 
-gpu::StencilShapes const shapes{{{4, 6, 16, true}, {4, 6, 16, false}}, {{{8, 8}, true}, {{8, 8}, false}}};
+gpu::PlanesShape constexpr large{4, 4, 4, 256, 1, 1}, small{4, 2, 2, 240, 1, 1};
+gpu::StencilShapes const shapes{{{4, 6, 16, true}, {4, 6, 16, false}},
+                                {{{8, 8}, true}, {{8, 8}, false}},
+                                {{large, true}, {large, false}, {small, true}, {small, false}}};
 gpu::StencilDevice const device{"none", 132, 227 << 10};
 
 constexpr GridBoundary boundaries[]{GridBoundary::dirichlet, GridBoundary::neumann, GridBoundary::periodic};
@@ -70,6 +73,88 @@ TEST(GridParts, TilesOfWindowsLargerThanPartsHaveTheirNeighboursRows) {
             }
           }
         }
+}
+
+/// Of one axis: windows own all cells once, lie within the grid where it does not wrap, and hold what they need.
+void expect_covered(gpu::AxisTiles const& tiles, int steps) {
+  int next = 0;
+  for (int k = 0; k < tiles.count; ++k) {
+    EXPECT_EQ(tiles.own_low(k), next);
+    next = tiles.own_high(k);
+    EXPECT_GT(next, tiles.own_low(k));
+    if (!tiles.wraps()) {
+      EXPECT_GE(tiles.low(k), 0);
+      EXPECT_LE(tiles.low(k) + tiles.window, tiles.extent);
+    }
+    bool const begins = !tiles.wraps() && k == 0, ends = !tiles.wraps() && k + 1 == tiles.count;
+    EXPECT_LE(tiles.low(k), begins ? 0 : tiles.own_low(k) - steps);
+    EXPECT_GE(tiles.low(k) + tiles.window, ends ? tiles.extent : tiles.own_high(k) + steps);
+    EXPECT_LE(tiles.low(k) + tiles.window, 2 * tiles.extent) << "cells are found once around at most";
+    EXPECT_GE(tiles.low(k), -tiles.extent);
+  }
+  EXPECT_EQ(next, tiles.extent);
+}
+
+TEST(GridPlanes, HaveWindowsThatCoverThem) {
+  int in_planes = 0;
+  for (GridBoundary const boundary : boundaries)
+    for (std::array<std::int64_t, 3> const extent :
+         {std::array<std::int64_t, 3>{256, 256, 256}, {512, 512, 512}, {6, 20, 24}, {40, 33, 53}, {19, 21, 33},
+          {300, 16, 1000}, {9, 700, 12}}) {
+      GpuStencilOptions options;
+      options.cells = GpuCells::streamed;
+      Grid const grid{extent, {boundary, boundary, boundary}};
+      gpu::StencilWay way;
+      try {
+        way = gpu::choose_way(grid, make_stencil("jacobi3d", 3, 4), options, shapes, device);
+      } catch (Error const& e) {
+        EXPECT_NE(std::string(e.what()).find("so small a grid"), std::string::npos) << e.what();
+        continue;
+      }
+      ++in_planes;
+      ASSERT_TRUE(way.is_in_planes());
+      gpu::PlanesPlan const& plan = way.planes;
+      EXPECT_EQ(way.block_steps(), plan.shape.steps);
+      EXPECT_LE(plan.shape.threads(), plan.shape.most_threads);
+      EXPECT_LE(gpu::planes_shared_bytes(plan.shape, 1, 4), device.shared_bytes);
+      EXPECT_EQ(plan.x.window, plan.shape.threads_x * plan.shape.width);
+      EXPECT_EQ(plan.y.window, plan.shape.threads_y * plan.shape.rows);
+      EXPECT_TRUE(!plan.even || extent[2] % plan.shape.width == 0);
+      expect_covered(plan.x, plan.shape.steps);
+      expect_covered(plan.y, plan.shape.steps);
+      EXPECT_GE(plan.chunks * plan.chunk_planes, extent[0]);
+      EXPECT_LT((plan.chunks - 1) * plan.chunk_planes, extent[0]);
+    }
+  EXPECT_GE(in_planes, 16);
+}
+
+TEST(GridPlanes, AreRefusedWithAReason) {
+  auto const refusal = [](Grid const& grid, StencilKernel const& kernel, GpuStencilOptions options) {
+    options.cells = GpuCells::streamed;
+    try {
+      (void)gpu::choose_way(grid, kernel, options, shapes, device);
+    } catch (Error const& e) {
+      EXPECT_EQ(e.code(), ErrorCode::usage);
+      return std::string(e.what());
+    }
+    return std::string("not refused");
+  };
+  StencilKernel const kernel = make_stencil("heat", 3, 4);
+  Grid const grid{{40, 40, 40}, {}};
+  GpuStencilOptions options;
+  EXPECT_NE(refusal({{5, 40, 3}, {}}, kernel, options).find("so small a grid"), std::string::npos);
+  options.block_steps = 7;
+  EXPECT_NE(refusal(grid, kernel, options).find("there are kernels of 4 2)"), std::string::npos);
+  options.block_steps = 0;
+  StencilKernel box = kernel;
+  box.star = false;
+  EXPECT_NE(refusal(grid, box, options).find("stars of radius 1"), std::string::npos);
+  options.run = RunKind::persistent;
+  EXPECT_NE(refusal(grid, kernel, options).find("a pass is a kernel"), std::string::npos);
+  options.run = RunKind::graph;
+  options.devices = {0, 1};
+  options.depth = 3;
+  EXPECT_NE(refusal(grid, kernel, options).find("halos last for whole passes"), std::string::npos);
 }
 
 struct PartCells {

@@ -95,7 +95,8 @@ class PlayedLibrary final : public StencilLibrary {
   StencilShapes const* shapes(StencilText const& text) const override {
     static StencilShapes const of_plane{{{4, 6, 16, true}, {4, 6, 16, false}},
                                         {{{8, 8}, true}, {{8, 8}, false}}};
-    static StencilShapes const of_space;
+    constexpr PlanesShape in_planes{4, 4, 4, 256, 1, 1};
+    static StencilShapes const of_space{{}, {}, {{in_planes, true}, {in_planes, false}}};
     return text.axes == 2 ? &of_plane : &of_space;
   }
   std::unique_ptr<BoundStencil> bind(StencilProblem const& problem) const override {
