@@ -35,7 +35,6 @@ struct Jacobi2d {
 
 struct Jacobi3d {
   static constexpr int axes = 3, radius = 1;
-  static constexpr bool is_mean_of_six = true;  ///< for kernels that know a quick way to divide
   template <class Cell>
   HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
     using T = typename Cell::value_type;

@@ -31,57 +31,27 @@ struct AroundPart {
   Together<T, rows> left, right;
 };
 
-/// a / 6 in three instructions instead of a dozen with a branch. Of all floats it is right in every bit, zeros'
-/// signs too, where what the first product misses is a number without loss: of quotients above 2^-125, and
-/// zeros, but of no infinity (tried one by one; 1/6 is as near to its rounded value in double precision).
-__device__ __forceinline__ float quick_sixth(float a) {
-  float const near = a * (1.0f / 6.0f);
-  return fmaf(fmaf(6.0f, near, -a), -1.0f / 6.0f, near);
+/// a / 6 in every bit, without a division: what the product misses is a number without loss, and the second
+/// product of it mends the first; but where the quotient lies halfway between two of the smallest numbers, which
+/// it misses by half of the last bit, and of infinities. There the first one is right, but for its last bit.
+/// (All floats were tried, and doubles by chance and around the smallest.)
+__device__ __forceinline__ float sixth_of(float a) {
+  constexpr float sixth = 1.0f / 6.0f, three_of_the_least = 0x3p-149f;  // above 1 / 6
+  float const near = a * sixth, over = fmaf(6.0f, near, -a);
+  bool const is_near = !(fabsf(over) < three_of_the_least || fabsf(over) > three_of_the_least);
+  float const even = __uint_as_float(__float_as_uint(near) & ~1u);
+  return is_near ? even : fmaf(over, -sixth, near);
 }
-__device__ __forceinline__ double quick_sixth(double a) {
-  double const near = a * (1.0 / 6.0);
-  return fma(fma(6.0, near, -a), -1.0 / 6.0, near);
+__device__ __forceinline__ double sixth_of(double a) {
+  constexpr double sixth = 1.0 / 6.0, three_of_the_least = 0x3p-1074;  // below 1 / 6
+  double const near = a * sixth, over = fma(6.0, near, -a);
+  bool const is_near = !(fabs(over) < three_of_the_least || fabs(over) > three_of_the_least);
+  long long const bits = __double_as_longlong(near), odd = over == over ? bits & 1 : 0;
+  return is_near ? __longlong_as_double(bits + odd) : fma(over, -sixth, near);
 }
-
-/// By the division where a quick one may be wrong. Not inlined: seldom, but in as many places as there are cells.
-template <class T>
-__device__ __noinline__ T long_sixth(T a) {
-  return a / T(6);
-}
-template <class T>
-__device__ __forceinline__ T careful_sixth(T a) {
-  constexpr T enough = sizeof(T) == 4 ? T(0x1p-120f) : T(0x1p-1000);
-  T const quotient = quick_sixth(a);
-  bool const is_right = (quotient < T(0) ? -quotient : quotient) >= enough || quotient == T(0);
-  return is_right ? quotient : long_sixth(a);
-}
-
-/// Collects whether cells may become so small, or are no numbers, that quick_sixth is wrong of them. Sums of
-/// cells are multiples of the last bit of the least of them that is not zero: so what is 2^-60 at least stays
-/// above 2^-114 in two steps, and infinities stay, as what is no number, until a pass ends.
-class OddCells {
- public:
-  __device__ __forceinline__ void may_shrink(float cell) {
-    std::uint32_t const twice = 2 * __float_as_uint(cell) - 1;  // without the sign, and zero as the largest
-    least_ = twice < least_ ? twice : least_;
-  }
-  __device__ __forceinline__ void may_shrink(double cell) {
-    is_found_ = is_found_ || (fabs(cell) < 0x1p-600 && cell != 0.0);
-  }
-  __device__ __forceinline__ void ends_as(float cell) { is_found_ = is_found_ || !(fabsf(cell) < 0x1p127f); }
-  __device__ __forceinline__ void ends_as(double cell) { is_found_ = is_found_ || !(fabs(cell) < 0x1p1023); }
-  __device__ __forceinline__ bool is_any() const {
-    constexpr std::uint32_t small = (127 - 60) << 23;
-    return is_found_ || least_ < 2 * small - 1;
-  }
-
- private:
-  std::uint32_t least_ = 0xffffffffu;
-  bool is_found_ = false;
-};
 
 /// Of a star of radius 1: what a functor sees of the neighbourhood of cell (r, i) of a thread.
-template <class T, class Body, int width, int rows, bool careful>
+template <class T, class Body, int width, int rows>
 class PlaneCell {
   static constexpr int fields = FactsOf<Body>::fields;
 
@@ -93,9 +63,7 @@ class PlaneCell {
                                        PlanePart<T, width, rows> const (&after)[fields],
                                        Around const (&around)[fields], int r, int i)
       : before_(before), middle_(middle), after_(after), around_(around), r_(r), i_(i) {}
-  __device__ __forceinline__ T sixth_of(T a) const {
-    return careful ? careful_sixth(a) : quick_sixth(a);
-  }
+  __device__ __forceinline__ T sixth_of(T a) const { return gpu::sixth_of(a); }
   __device__ __forceinline__ T of(int field, int z, int y, int x) const {
     if (z != 0) return (z < 0 ? before_ : after_)[field].row[r_].cell[i_];
     if (y != 0) {
@@ -120,8 +88,8 @@ class PlaneCell {
   int r_, i_;
 };
 
-/// even: rows of the grid and of windows are whole chunks of threads. careful: no quotient is a quick one.
-template <class T, class Body, int rows, int steps, int most_threads, bool even, bool careful>
+/// even: rows of the grid and of windows are whole chunks of threads.
+template <class T, class Body, int rows, int steps, int most_threads, bool even>
 class PlaneWindow {
   static constexpr int fields = FactsOf<Body>::fields, width = Chunk<T>::cells;
   using Row = Together<T, width>;
@@ -168,8 +136,6 @@ class PlaneWindow {
     high_ = low_ + call.chunk_planes < call.planes ? low_ + call.chunk_planes : call.planes;
   }
 
-  /// Whether quotients may be wrong, for this thread.
-  __device__ __forceinline__ bool is_odd() const { return odd_.is_any(); }
   __device__ __forceinline__ void run(Body const& body) {
     bool const wraps = call_.planes_boundary == GridBoundary::periodic;
     int const first = !wraps && low_ < steps ? 0 : low_ - steps;
@@ -192,13 +158,12 @@ class PlaneWindow {
         advance<1, false>(body, z + 1);
       }
     }
-    await_copies<0>();
+    await_copies<0>();  // what nobody takes
   }
 
  private:
   static constexpr int row_bytes = width * static_cast<int>(sizeof(T)),
                        side_bytes = rows * static_cast<int>(sizeof(T));
-  static constexpr bool watches = FactsOf<Body>::is_mean_of_six && !careful;
   /// Where a level of shared memory has first rows (at 0), last rows, left sides and right sides.
   static constexpr int lasts = rows > 1 ? most_threads * row_bytes : 0,
                        lefts = lasts + most_threads * row_bytes, rights = lefts + most_threads * side_bytes,
@@ -234,7 +199,7 @@ class PlaneWindow {
     for (int r = 0; r < rows; ++r)
       part[f].row[r] = *reinterpret_cast<Row const*>(row_ + coming(parity, f, r));
   }
-  __device__ __forceinline__ void store(int z, Part const (&part)[fields]) {
+  __device__ __forceinline__ void store(int z, Part const (&part)[fields]) const {
     if (z < low_ || z >= high_) return;
     HOSTLESS_UNROLL
     for (int f = 0; f < fields; ++f) {
@@ -242,8 +207,6 @@ class PlaneWindow {
       HOSTLESS_UNROLL
       for (int r = 0; r < rows; ++r) {
         if (!owns_[r]) continue;
-        if constexpr (watches) HOSTLESS_UNROLL
-        for (int i = 0; i < width; ++i) odd_.ends_as(part[f].row[r].cell[i]);
         if constexpr (even) {
           *reinterpret_cast<Row*>(to + from_[r]) = part[f].row[r];
         } else {
@@ -306,7 +269,7 @@ class PlaneWindow {
     HOSTLESS_UNROLL
     for (int r = 0; r < rows; ++r) HOSTLESS_UNROLL
     for (int i = 0; i < width; ++i) {
-      PlaneCell<T, Body, width, rows, careful> const here(before, middle, after, around, r, i);
+      PlaneCell<T, Body, width, rows> const here(before, middle, after, around, r, i);
       if constexpr (fields == 1) {
         made[0].row[r].cell[i] = body(here);
       } else {
@@ -337,11 +300,6 @@ class PlaneWindow {
     take(parity, newest);
     HOSTLESS_UNROLL
     for (int s = 0; s < steps; ++s) {
-      if constexpr (watches) {
-        if (s % 2 == 0) HOSTLESS_UNROLL
-        for (int r = 0; r < rows; ++r) HOSTLESS_UNROLL
-        for (int i = 0; i < width; ++i) odd_.may_shrink(newest[0].row[r].cell[i]);
-      }
       Part made[fields];
       make<parity, inner>(body, s, z - s - 1, newest, made);
       HOSTLESS_UNROLL
@@ -359,7 +317,6 @@ class PlaneWindow {
   Call const& call_;
   unsigned char *row_, *side_, *above_, *below_, *before_, *after_;
   int column_, own_low_, own_high_, low_, high_;
-  OddCells odd_;
   int from_[rows];
   bool owns_[rows];
   bool keeps_first_row_, keeps_last_row_, keeps_first_, keeps_last_;
@@ -372,12 +329,7 @@ __global__ void __launch_bounds__(most_threads, 1)
   extern __shared__ __align__(16) unsigned char shared[];
   int const windows = call.x.count * call.y.count;
   int const window = static_cast<int>(blockIdx.x) % windows, chunk = static_cast<int>(blockIdx.x) / windows;
-  PlaneWindow<T, Body, rows, steps, most_threads, even, false> window_of(call, shared, window, chunk);
-  window_of.run(body);
-  if constexpr (FactsOf<Body>::is_mean_of_six) {
-    if (__syncthreads_or(window_of.is_odd() ? 1 : 0) == 0) return;
-    PlaneWindow<T, Body, rows, steps, most_threads, even, true>(call, shared, window, chunk).run(body);
-  }
+  PlaneWindow<T, Body, rows, steps, most_threads, even>(call, shared, window, chunk).run(body);
 }
 
 }  // namespace hostless::gpu

@@ -17,10 +17,6 @@ template <class Body>
 struct FactsOf {
   static constexpr int fields = fields_of_body<Body>();
   static constexpr bool star = star_of_body<Body>();
-  static constexpr bool is_mean_of_six = [] {  // a sum of six neighbours, divided by six
-    if constexpr (requires { Body::is_mean_of_six; }) return Body::is_mean_of_six;
-    return false;
-  }();
 };
 
 /// A thread's part of a row, and the cells beside it, which other threads hold.
