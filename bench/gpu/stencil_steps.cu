@@ -142,8 +142,8 @@ struct ResidentKernel {
 };
 template <class T, int width, int rows>
 void add(std::vector<ResidentKernel<T>>& all) {
-  all.push_back({width, rows, true, (void const*)resident_kernel<T, Jacobi, width, rows, true>});
-  all.push_back({width, rows, false, (void const*)resident_kernel<T, Jacobi, width, rows, false>});
+  all.push_back({width, rows, true, (void const*)resident_kernel<T, Jacobi, width, rows, true, false>});
+  all.push_back({width, rows, false, (void const*)resident_kernel<T, Jacobi, width, rows, false, false>});
 }
 template <class T>
 std::vector<ResidentKernel<T>> const& resident_kernels() {

@@ -6,7 +6,6 @@
 // blocks meet once a plane, however many steps they take. What windows and chunks of planes need of each
 // other, they compute twice.
 
-#include "device/async_copy.gpu.hpp"
 #include "stencil/gpu/planes.hpp"
 #include "stencil/gpu/window.gpu.hpp"
 
