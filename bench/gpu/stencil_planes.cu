@@ -3,7 +3,7 @@
 //
 //   nvcc -std=c++20 -O3 -arch=sm_90 --fmad=false -DHOSTLESS_GPU_COMPILER -Iinclude -Isrc \
 //     -o stencil_planes bench/gpu/stencil_planes.cu
-//   ./stencil_planes check | table
+//   ./stencil_planes check | table | profile
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -69,111 +69,146 @@ std::vector<T> plain(Problem const& p, std::vector<T> u, int steps) {
 long wrong = 0, tried = 0;
 bool zeros = false;
 
-template <class T, class Body, int rows, int steps, int most_threads>
-void one(char const* name, Problem const& p, int tx, int ty, int passes, int checked, int chunks_wanted = 0) {
-  constexpr int width = 16 / static_cast<int>(sizeof(T));
-  PlanesShape shape{width, rows, steps, most_threads, ty, tx};
-  std::int64_t const pitch = (p.n[2] + 31) / 32 * 32;
-  PlanesCall<T, 1> call;
-  call.stride[1] = pitch;
-  call.stride[0] = pitch * p.n[1];
+/// Of four times so many, the first left out.
+template <class Pass>
+float best_ms(int passes, Pass const& pass) {
+  cudaEvent_t begin, end;
+  CHECK(cudaEventCreate(&begin));
+  CHECK(cudaEventCreate(&end));
+  float best = 1e30f;
+  for (int k = 0; k < 4; ++k) {
+    CHECK(cudaEventRecord(begin));
+    for (int i = 0; i < passes; ++i) pass();
+    CHECK(cudaEventRecord(end));
+    CHECK(cudaDeviceSynchronize());
+    float ms = 0;
+    CHECK(cudaEventElapsedTime(&ms, begin, end));
+    if (k > 0) best = std::min(best, ms);
+  }
+  return best;
+}
+
+/// Two arrays of a grid in memory of the GPU.
+template <class T>
+struct Arrays {
+  Problem p;
+  std::int64_t pitch;
+  std::vector<T> given;
+  T* cells[2];
+  int now = 0;
+  explicit Arrays(Problem const& of) : p(of), pitch((of.n[2] + 31) / 32 * 32), given(count()) {
+    for (std::size_t i = 0; i < given.size(); ++i)
+      given[i] = static_cast<T>((i * 2654435761u >> 8 & 0xffff) / 65536.0);
+    if (zeros) give_zeros();
+    for (T*& array : cells) {
+      CHECK(cudaMalloc(&array, pitch * p.n[1] * p.n[0] * sizeof(T)));
+      CHECK(cudaMemcpy2D(array, pitch * sizeof(T), given.data(), row_bytes(), row_bytes(), all_rows(),
+                         cudaMemcpyHostToDevice));
+    }
+  }
+  Arrays(Arrays const&) = delete;
+  ~Arrays() {
+    for (T* array : cells) cudaFree(array);
+  }
+  std::vector<T> take() const {
+    std::vector<T> found(given.size());
+    CHECK(cudaMemcpy2D(found.data(), row_bytes(), cells[now], pitch * sizeof(T), row_bytes(), all_rows(),
+                       cudaMemcpyDeviceToHost));
+    return found;
+  }
+
+ private:
+  std::size_t count() const { return all_rows() * p.n[2]; }
+  std::size_t all_rows() const { return static_cast<std::size_t>(p.n[0]) * p.n[1]; }
+  std::size_t row_bytes() const { return p.n[2] * sizeof(T); }
+  /// A hot end, zeros that it reaches as the smallest numbers there are, and an infinity.
+  void give_zeros() {
+    std::fill(given.begin(), given.end(), T(0));
+    for (int k = 0; k < p.n[1] * p.n[2]; ++k) given[k] = T(1);
+    for (int k = 0; k < p.n[1]; ++k) given[(p.n[1] * 3 + k) * p.n[2] + 5] = T(-0.0);
+    given[(p.n[1] * 8 + 9) * p.n[2] + 10] = std::numeric_limits<T>::infinity();
+    given[(p.n[1] * 9 + 20) * p.n[2] + 20] = std::numeric_limits<T>::denorm_min() * 9;
+    given[(p.n[1] * 10 + 20) * p.n[2] + 30] = std::numeric_limits<T>::min() * 5;
+  }
+};
+
+/// So many chunks that the slowest multiprocessor is done first; 0: none fits.
+int best_chunks(Problem const& p, int windows, int steps, int blocks_at_once) {
+  double least = 1e30;
+  int best = 1;
+  for (int chunks = 1; chunks <= std::max(1, p.n[0] / (2 * steps)); ++chunks) {
+    int const waves = (windows * chunks + blocks_at_once - 1) / blocks_at_once;
+    double const cost = static_cast<double>(waves) * ((p.n[0] + chunks - 1) / chunks + 2 * steps);
+    if (cost < least) least = cost, best = chunks;
+  }
+  return best;
+}
+
+struct Wanted {
+  int tx, ty, passes, checked, chunks = 0;
+};
+
+template <class T>
+bool fill(PlanesCall<T, 1>& call, Problem const& p, PlanesShape const& shape, bool even) {
+  if (shape.width * shape.threads_x > p.n[2] || shape.rows * shape.threads_y > p.n[1]) return false;
+  if (p.n[0] < shape.steps + 2 || shape.threads() > shape.most_threads) return false;
+  bool const wraps = p.boundary[2] == GridBoundary::periodic;
+  int const depth = wraps ? (shape.steps + shape.width - 1) / shape.width * shape.width : shape.steps;
+  call.stride[1] = (p.n[2] + 31) / 32 * 32;
+  call.stride[0] = call.stride[1] * p.n[1];
   call.planes = p.n[0];
   call.planes_boundary = p.boundary[0];
+  call.threads_x = shape.threads_x;
+  call.y = AxisTiles::fewest(p.n[1], shape.rows * shape.threads_y, shape.steps, 1, p.boundary[1]);
+  call.x =
+      AxisTiles::fewest(p.n[2], shape.width * shape.threads_x, depth, even ? shape.width : 1, p.boundary[2]);
+  return call.x.count > 0 && call.y.count > 0;
+}
+
+template <class T, class Body, int rows, int steps, int most_threads>
+void one(char const* name, Problem const& p, Wanted const& wanted) {
+  constexpr int width = Chunk<T>::cells;
+  PlanesShape const shape{width, rows, steps, most_threads, wanted.ty, wanted.tx};
   bool const even = p.n[2] % width == 0;
-  int const wx = width * tx, wy = rows * ty;
-  if (wx > p.n[2] || wy > p.n[1] || p.n[0] < steps + 2) return;
-  int const depth_x = p.boundary[2] == GridBoundary::periodic ? (steps + width - 1) / width * width : steps;
-  call.y = AxisTiles::fewest(p.n[1], wy, steps, 1, p.boundary[1]);
-  call.x = AxisTiles::fewest(p.n[2], wx, depth_x, even ? width : 1, p.boundary[2]);
-  if (call.x.count == 0 || call.y.count == 0) return;
-  call.threads_x = tx;
+  int const shared = static_cast<int>(planes_shared_bytes(shape, 1, sizeof(T)));
+  PlanesCall<T, 1> call;
+  if (shared > 227 * 1024 || !fill(call, p, shape, even)) return;
   void const* kernel = even ? (void const*)planes_kernel<T, Body, rows, steps, most_threads, true>
                             : (void const*)planes_kernel<T, Body, rows, steps, most_threads, false>;
-  int const shared = static_cast<int>(planes_shared_bytes(shape, 1, sizeof(T)));
-  if (shared > 227 * 1024 || shape.threads() > most_threads) return;
   CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
   int fit = 0, processors = 0;
   CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, shape.threads(), shared));
   CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
-  cudaFuncAttributes facts;
-  CHECK(cudaFuncGetAttributes(&facts, kernel));
   int const windows = call.x.count * call.y.count;
-  // the number of chunks whose slowest block is done first
-  double least = 1e30;
-  int most = 1;
-  for (int chunks = 1; chunks <= std::max(1, p.n[0] / (2 * steps)); ++chunks) {
-    int const of = (p.n[0] + chunks - 1) / chunks;
-    int const waves = (windows * chunks + processors * fit - 1) / (processors * fit);
-    double const cost = static_cast<double>(waves) * (of + 2 * steps);
-    if (cost < least) least = cost, most = chunks;
-  }
-  if (chunks_wanted > 0) most = chunks_wanted;
-  call.chunk_planes = (p.n[0] + most - 1) / most;
+  int const chunks = wanted.chunks > 0 ? wanted.chunks : best_chunks(p, windows, steps, processors * fit);
+  call.chunk_planes = (p.n[0] + chunks - 1) / chunks;
   call.chunks = (p.n[0] + call.chunk_planes - 1) / call.chunk_planes;
-  std::size_t const bytes = call.stride[0] * p.n[0] * sizeof(T);
-  T* cells[2];
-  std::vector<T> given(static_cast<std::size_t>(p.n[0]) * p.n[1] * p.n[2]);
-  for (std::size_t i = 0; i < given.size(); ++i)
-    given[i] = static_cast<T>((i * 2654435761u >> 8 & 0xffff) / 65536.0);
-  if (zeros) {  // a hot end, and zeros which it reaches as the smallest numbers there are
-    std::fill(given.begin(), given.end(), T(0));
-    for (int k = 0; k < p.n[1] * p.n[2]; ++k) given[k] = T(1);
-    for (int k = 0; k < p.n[1]; ++k) given[(p.n[1] * 3 + k) * p.n[2] + 5] = T(-0.0);
-    given[(p.n[1] * 8 + 9) * p.n[2] + 10] = T(1) / T(0);
-    given[(p.n[1] * 9 + 20) * p.n[2] + 20] = std::numeric_limits<T>::denorm_min() * 9;
-    given[(p.n[1] * 10 + 20) * p.n[2] + 30] = std::numeric_limits<T>::min() * 5;
-  }
-  for (T*& array : cells) {
-    CHECK(cudaMalloc(&array, bytes));
-    CHECK(cudaMemcpy2D(array, pitch * sizeof(T), given.data(), p.n[2] * sizeof(T), p.n[2] * sizeof(T),
-                       static_cast<std::size_t>(p.n[0]) * p.n[1], cudaMemcpyHostToDevice));
-  }
-  int now = 0;
+  Arrays<T> arrays(p);
   Body body;
   auto const pass = [&] {
-    call.in[0] = cells[now];
-    call.out[0] = cells[1 - now];
-    now = 1 - now;
+    call.in[0] = arrays.cells[arrays.now];
+    call.out[0] = arrays.cells[1 - arrays.now];
+    arrays.now = 1 - arrays.now;
     void* arguments[] = {&call, &body};
     CHECK(cudaLaunchKernel(kernel, dim3(windows * call.chunks), dim3(shape.threads()), arguments, shared,
                            nullptr));
   };
-  long different = -1;
-  if (checked > 0) {
-    for (int k = 0; k < checked; ++k) pass();
+  if (wanted.checked > 0) {
+    for (int k = 0; k < wanted.checked; ++k) pass();
     CHECK(cudaDeviceSynchronize());
-    std::vector<T> found(given.size());
-    CHECK(cudaMemcpy2D(found.data(), p.n[2] * sizeof(T), cells[now], pitch * sizeof(T), p.n[2] * sizeof(T),
-                       static_cast<std::size_t>(p.n[0]) * p.n[1], cudaMemcpyDeviceToHost));
-    std::vector<T> const right = plain<T, Body>(p, given, checked * steps);
-    different = 0;
-    for (std::size_t i = 0; i < found.size(); ++i)
-      different += std::memcmp(&found[i], &right[i], sizeof(T)) != 0;
+    std::vector<T> const found = arrays.take(),
+                         right = plain<T, Body>(p, arrays.given, wanted.checked * steps);
+    bool const differs = std::memcmp(found.data(), right.data(), found.size() * sizeof(T)) != 0;
+    if (differs) std::printf("%s %dx%dx%d, %d steps: cells differ\n", name, p.n[0], p.n[1], p.n[2], steps);
     ++tried;
-    wrong += different != 0;
+    wrong += differs;
   }
-  float best = 1e30f;
-  if (passes > 0) {
-    cudaEvent_t begin, end;
-    CHECK(cudaEventCreate(&begin));
-    CHECK(cudaEventCreate(&end));
-    for (int k = 0; k < 4; ++k) {
-      CHECK(cudaEventRecord(begin));
-      for (int i = 0; i < passes; ++i) pass();
-      CHECK(cudaEventRecord(end));
-      CHECK(cudaDeviceSynchronize());
-      float ms = 0;
-      CHECK(cudaEventElapsedTime(&ms, begin, end));
-      if (k > 0) best = std::min(best, ms);
-    }
-  }
-  if (passes > 0 || different != 0)
-    std::printf("%s %dx%dx%d rows %d steps %d threads %dx%d: %.2f us a step, %ld different, %dx%d windows x "
-                "%d chunks, regs %d, local %d, smem %d, blocks %d\n",
-                name, p.n[0], p.n[1], p.n[2], rows, steps, ty, tx, passes > 0 ? best * 1e3 / (passes * steps) : 0,
-                different, call.y.count, call.x.count, call.chunks, facts.numRegs,
-                (int)facts.localSizeBytes, shared, fit);
-  for (T* array : cells) cudaFree(array);
+  if (wanted.passes == 0) return;
+  std::printf(
+      "%s %dx%dx%d: %.2f us a step, %d steps of %dx%d threads with %d rows, %dx%d windows x %d chunks, "
+      "%d blocks a multiprocessor\n",
+      name, p.n[0], p.n[1], p.n[2], best_ms(wanted.passes, pass) * 1e3 / (wanted.passes * steps), steps,
+      wanted.ty, wanted.tx, rows, call.y.count, call.x.count, call.chunks, fit);
 }
 
 void check_all() {
@@ -182,12 +217,15 @@ void check_all() {
   for (int b = 0; b < 54; ++b)
     for (int size = 0; size < 3; ++size) {
       zeros = b >= 27;
-      Problem p{{19 + 2 * size, 37 + size, size == 0 ? 64 : size == 1 ? 53 : 72},
+      Problem p{{19 + 2 * size, 37 + size,
+                 size == 0   ? 64
+                 : size == 1 ? 53
+                             : 72},
                 {all[b % 3], all[b / 3 % 3], all[b / 9 % 3]}};
-      one<float, stencils::Jacobi3d, 2, 3, 512>("fp32", p, 8, 9, 0, 2, 2);
-      one<float, stencils::Jacobi3d, 2, 4, 512>("fp32", p, 6, 12, 0, 2, 1);
-      one<float, stencils::Jacobi3d, 4, 4, 256>("fp32", p, 7, 5, 0, 2, 2);
-      one<double, stencils::Jacobi3d, 4, 3, 256>("fp64", p, 11, 5, 0, 2, 2);
+      one<float, stencils::Jacobi3d, 2, 3, 512>("fp32", p, {8, 9, 0, 2, 2});
+      one<float, stencils::Jacobi3d, 2, 4, 512>("fp32", p, {6, 12, 0, 2, 1});
+      one<float, stencils::Jacobi3d, 4, 4, 256>("fp32", p, {7, 5, 0, 2, 2});
+      one<double, stencils::Jacobi3d, 4, 3, 256>("fp64", p, {11, 5, 0, 2, 2});
     }
   std::printf("%ld of %ld wrong\n", wrong, tried);
 }
@@ -196,13 +234,13 @@ void table(char const* name, int n) {
   Problem const p{{n, n, n}, {}};
   int const passes = n > 256 ? 20 : 60;
   zeros = false;
-  one<double, Body, 2, 3, 512>("fp64", p, 23, 22, passes, 0);
+  one<double, Body, 2, 3, 512>("fp64", p, {23, 22, passes, 0});
   for (auto [ty, tx] : {std::pair{11, 23}, {16, 16}, {14, 18}}) {
-    one<float, Body, 4, 4, 256>(name, p, tx, ty, passes, 0);
-    one<double, Body, 4, 4, 256>("fp64", p, tx, ty, passes, 0);
+    one<float, Body, 4, 4, 256>(name, p, {tx, ty, passes, 0});
+    one<double, Body, 4, 4, 256>("fp64", p, {tx, ty, passes, 0});
   }
   zeros = true;
-  one<float, Body, 4, 4, 256>("of zeros", p, 23, 11, 3, 0);
+  one<float, Body, 4, 4, 256>("of zeros", p, {23, 11, 3, 0});
 }
 
 }  // namespace
@@ -216,8 +254,10 @@ int main(int count, char** arguments) {
     hostless::gpu::table<hostless::stencils::Jacobi3d>("fp32", 512);
   }
   if (what == "profile") {
-    hostless::gpu::one<float, hostless::stencils::Jacobi3d, 4, 3, 256>("profile", {{256, 256, 256}, {}}, 23, 11, 3, 0);
-    hostless::gpu::one<float, hostless::stencils::Jacobi3d, 4, 4, 256>("profile", {{256, 256, 256}, {}}, 23, 11, 3, 0);
+    hostless::gpu::one<float, hostless::stencils::Jacobi3d, 4, 3, 256>("profile", {{256, 256, 256}, {}},
+                                                                       {23, 11, 3, 0});
+    hostless::gpu::one<float, hostless::stencils::Jacobi3d, 4, 4, 256>("profile", {{256, 256, 256}, {}},
+                                                                       {23, 11, 3, 0});
   }
   return hostless::gpu::wrong != 0;
 }

@@ -264,13 +264,12 @@ __device__ __forceinline__ std::uint64_t cycles() { return static_cast<std::uint
 
 #endif
 
-#if defined(__CUDACC__) || defined(__HIPCC__)
-// Copies from memory into a block's shared memory that a thread queues and goes on. Where the compiler knows
-// none they are loads and stores.
+// Copies from memory into a block's shared memory that a thread queues and goes on; where the compiler knows none,
+// loads and stores.
 
 /// Of 4, 8 or 16 bytes, aligned to as many.
 template <int bytes>
-__device__ __forceinline__ void copy_async(void* to_shared, void const* from) {
+HOSTLESS_HOST_DEVICE void copy_async(void* to_shared, void const* from) {
 #if defined(__CUDA_ARCH__)
   auto const to = static_cast<std::uint32_t>(__cvta_generic_to_shared(to_shared));
   if constexpr (bytes == 16)
@@ -281,21 +280,18 @@ __device__ __forceinline__ void copy_async(void* to_shared, void const* from) {
   __builtin_memcpy(to_shared, from, bytes);
 #endif
 }
-
 /// What this thread has queued since the last call is a group.
-__device__ __forceinline__ void end_copies() {
+HOSTLESS_HOST_DEVICE void end_copies() {
 #if defined(__CUDA_ARCH__)
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-
 /// Until of this thread's groups all but the last `left` are there, for itself.
 template <int left>
-__device__ __forceinline__ void await_copies() {
+HOSTLESS_HOST_DEVICE void await_copies() {
 #if defined(__CUDA_ARCH__)
   asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
 #endif
 }
-#endif
 
 }  // namespace hostless::gpu
