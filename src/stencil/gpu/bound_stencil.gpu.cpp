@@ -115,10 +115,10 @@ class Bound final : public BoundStencil {
              text(plan.shape.width) + " cells a thread, exchanged every " + text(plan.y.depth) + " steps";
     } else if (way.is_in_planes()) {
       PlanesPlan const& plan = first().problem().way.planes;
-      told = text(plan.shape.steps) + " steps in one pass, " + text(plan.y.count) + " x " + text(plan.x.count) +
-             " windows x " + text(plan.chunks) + " chunks, " + text(plan.shape.threads_y) + " x " +
-             text(plan.shape.threads_x) + " threads of " + text(plan.shape.rows) + " x " +
-             text(plan.shape.width) + " cells";
+      told = text(plan.shape.steps) + " steps in one pass, " + text(plan.y.count) + " x " +
+             text(plan.x.count) + " windows x " + text(plan.chunks) + " chunks, " +
+             text(plan.shape.threads_y) + " x " + text(plan.shape.threads_x) + " threads of " +
+             text(plan.shape.rows) + " x " + text(plan.shape.width) + " cells";
     } else if (way.cells == GpuCells::streamed) {
       told = text(way.streamed.shape.steps) + " steps in one pass, " + text(way.streamed.x.count) +
              " strips x " + text(way.streamed.chunks) + " chunks, " + text(way.streamed.shape.width) +

@@ -181,8 +181,10 @@ std::optional<std::pair<PlanesPlan, double>> planes_plan(Grid const& grid, Stenc
   int const width = kind.shape.width, steps = kind.shape.steps;
   bool const could_be_even = columns % width == 0;
   if ((kind.even && !could_be_even) || grid.extent[0] < steps + 2) return std::nullopt;
-  if (grid.extent[1] * (grid.extent[2] + 32) >= std::int64_t{1} << 31) return std::nullopt;  // as kernels count
-  if (planes_shared_bytes(kind.shape, kernel.fields, static_cast<int>(kernel.value_bytes)) > device.shared_bytes)
+  if (grid.extent[1] * (grid.extent[2] + 32) >= std::int64_t{1} << 31)
+    return std::nullopt;  // as kernels count
+  if (planes_shared_bytes(kind.shape, kernel.fields, static_cast<int>(kernel.value_bytes)) >
+      device.shared_bytes)
     return std::nullopt;
   int const depth_x = kind.even && wraps(grid, 2) ? (steps + width - 1) / width * width : steps;
   std::optional<std::pair<PlanesPlan, double>> best;

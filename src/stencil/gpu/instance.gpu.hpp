@@ -212,10 +212,12 @@ class InstanceOf final : public StencilInstance {
   void add_planes() {
     constexpr PlanesShape shape{Chunk<T>::cells, rows, steps, most_threads, 1, 1};
     planes_.push_back(
-        {{shape, true}, reinterpret_cast<void const*>(planes_kernel<T, Body, rows, steps, most_threads, true>)});
+        {{shape, true},
+         reinterpret_cast<void const*>(planes_kernel<T, Body, rows, steps, most_threads, true>)});
     if constexpr (all_shapes)
-      planes_.push_back({{shape, false},
-                         reinterpret_cast<void const*>(planes_kernel<T, Body, rows, steps, most_threads, false>)});
+      planes_.push_back(
+          {{shape, false},
+           reinterpret_cast<void const*>(planes_kernel<T, Body, rows, steps, most_threads, false>)});
     shapes.planes.clear();
     for (PlanesKernel const& one : planes_) shapes.planes.push_back(one.of);
   }

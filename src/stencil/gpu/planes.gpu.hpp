@@ -164,7 +164,7 @@ class PlaneWindow {
   static constexpr int row_bytes = width * static_cast<int>(sizeof(T)),
                        side_bytes = rows * static_cast<int>(sizeof(T));
   /// Where a level of shared memory has first rows (at 0), last rows, left sides and right sides.
-  static constexpr int lasts = rows > 1 ? most_threads * row_bytes : 0,
+  static constexpr int lasts = rows > 1 ? most_threads *row_bytes : 0,
                        lefts = lasts + most_threads * row_bytes, rights = lefts + most_threads * side_bytes,
                        level_bytes = rights + most_threads * side_bytes;
 

@@ -133,8 +133,8 @@ TEST_F(GpuStencils, DividesTheSmallestAndInfinitiesAsTheHostDoes) {
     for (GridBoundary const boundary : boundaries) {
       StencilKernel const kernel = make_stencil("jacobi3d", 3, bytes);
       Grid const grid{{70, 36, 64}, {boundary, boundary, boundary}};
-      double const least = bytes == 4 ? std::numeric_limits<float>::denorm_min()
-                                      : std::numeric_limits<double>::denorm_min();
+      double const least =
+          bytes == 4 ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min();
       for (double const peak : {1.0, 1e-30, 1e-37, 1e-300, 9 * least, -5 * least, -0.0,
                                 std::numeric_limits<double>::infinity()}) {
         Cells given(grid, kernel, 0, 0);

@@ -98,9 +98,13 @@ void expect_covered(gpu::AxisTiles const& tiles, int steps) {
 TEST(GridPlanes, HaveWindowsThatCoverThem) {
   int in_planes = 0;
   for (GridBoundary const boundary : boundaries)
-    for (std::array<std::int64_t, 3> const extent :
-         {std::array<std::int64_t, 3>{256, 256, 256}, {512, 512, 512}, {6, 20, 24}, {40, 33, 53}, {19, 21, 33},
-          {300, 16, 1000}, {9, 700, 12}}) {
+    for (std::array<std::int64_t, 3> const extent : {std::array<std::int64_t, 3>{256, 256, 256},
+                                                     {512, 512, 512},
+                                                     {6, 20, 24},
+                                                     {40, 33, 53},
+                                                     {19, 21, 33},
+                                                     {300, 16, 1000},
+                                                     {9, 700, 12}}) {
       GpuStencilOptions options;
       options.cells = GpuCells::streamed;
       Grid const grid{extent, {boundary, boundary, boundary}};
