@@ -15,7 +15,7 @@ namespace hostless {
 enum class GpuCells : std::uint8_t {
   automatic,  ///< what a model takes for the fastest that fits
   plain,      ///< a thread a cell, a step after the other, any stencil
-  streamed,   ///< two axes: several steps in one pass over memory, rows of cells in registers
+  streamed,   ///< several steps in one pass over memory, rows or planes of cells in registers
   resident    ///< two axes: the grid stays in registers, tiles exchange what they need of each other
 };
 char const* name(GpuCells cells);
