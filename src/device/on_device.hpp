@@ -10,6 +10,8 @@ class OnDevice {
  public:
   explicit OnDevice(int device) {
     check(HOSTLESS_GPU(GetDevice)(&before_), "asking which GPU is in use");
+    if (before_ == device) return;
+    is_changed_ = true;
     auto const chosen = HOSTLESS_GPU(SetDevice)(device);
     if (chosen != HOSTLESS_GPU(Success))
       (void)HOSTLESS_GPU(SetDevice)(before_);  // it may be in use all the same
@@ -17,10 +19,13 @@ class OnDevice {
   }
   OnDevice(OnDevice const&) = delete;
   OnDevice& operator=(OnDevice const&) = delete;
-  ~OnDevice() { (void)HOSTLESS_GPU(SetDevice)(before_); }
+  ~OnDevice() {
+    if (is_changed_) (void)HOSTLESS_GPU(SetDevice)(before_);
+  }
 
  private:
   int before_ = 0;
+  bool is_changed_ = false;
 };
 
 /// Whether what is queued becomes part of a graph.

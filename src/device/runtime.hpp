@@ -162,6 +162,29 @@ __device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
   asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
   return value;
 }
+/// Costs what another load costs, where a fence costs 1.5 us.
+__device__ __forceinline__ std::uint64_t load_acquiring(std::uint64_t const* from) {
+  std::uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+  return value;
+}
+// What dependent_launch.hpp speaks of.
+#if __CUDA_ARCH__ >= 900
+__device__ __forceinline__ void let_next_kernel_come() { asm volatile("griddepcontrol.launch_dependents;"); }
+__device__ __forceinline__ void await_kernel_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+#else
+__device__ __forceinline__ void let_next_kernel_come() {}
+__device__ __forceinline__ void await_kernel_before() {}
+#endif
+inline auto launch_early(void const* kernel, dim3 blocks, dim3 threads, void** parameters,
+                         cudaStream_t stream) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t const config{blocks, threads, 0, stream, &early, 1};
+  return cudaLaunchKernelExC(&config, kernel, parameters);
+}
+constexpr int first_to_launch_early = 9;  ///< the major part of what a GPU can
 #else
 __device__ __forceinline__ double exchange_lanes(double value, int distance) {
   return __shfl_xor(value, distance, 32);
@@ -192,6 +215,16 @@ __device__ __forceinline__ FlaggedWord load_flagged_word(FlaggedWord const* from
 __device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
   return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+__device__ __forceinline__ std::uint64_t load_acquiring(std::uint64_t const* from) {
+  return __hip_atomic_load(from, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+__device__ __forceinline__ void let_next_kernel_come() {}
+__device__ __forceinline__ void await_kernel_before() {}
+inline auto launch_early(void const* kernel, dim3 blocks, dim3 threads, void** parameters,
+                         hipStream_t stream) {
+  return hipLaunchKernel(kernel, blocks, threads, parameters, 0, stream);
+}
+constexpr int first_to_launch_early = 1 << 20;  ///< none does
 #endif
 #if defined(__CUDACC__) && CUDART_VERSION >= 12040
 /// Nodes of a graph that repeat a body for as long as a kernel has left their condition true.

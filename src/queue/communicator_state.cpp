@@ -42,8 +42,10 @@ CommunicatorState::CommunicatorState(Transport& transport, int gpu)
       told_(static_cast<std::size_t>(size_)),
       left_(static_cast<std::size_t>(size_)) {
   check_queue_environment();
-  constexpr std::int64_t small = 8192;  // measured: `hostless bench pingpong` with HOSTLESS_QUEUE_SMALL_BYTES
-  most_small_ = static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_SMALL_BYTES", small));
+  // Measured: `hostless bench pingpong` with HOSTLESS_QUEUE_SMALL_BYTES.
+  constexpr std::int64_t small_of_host = 8192, small_of_gpu = 65536;
+  most_small_ = static_cast<std::uint64_t>(
+      count_of("HOSTLESS_QUEUE_SMALL_BYTES", gpu_ < 0 ? small_of_host : small_of_gpu));
   if (gpu_ < 0) return;
   if (!shares_memory_)
     throw QueueError(

@@ -7,16 +7,22 @@
 //   own(word), set_own(word, value)   what only this side reads and writes
 //   add(word, value)                  returns what it was; acquires and releases
 //   load(word), store(word, value)    acquires; releases
+//   reach(word, epoch), reached(word) store and load of what says how far a side has come
 //   move(to, from, bytes)             from the sender's buffer to the receiver's. False: the other side has gone
-//   copy(to, from, bytes)             between a buffer of this side and a slot
+//   put(slot, from, bytes, full, e)   into a slot, of which `full` or the slot itself says that it has epoch e
+//   copy(to, slot, bytes)             out of it
 //   once(work)                        work(), by one thread, when all that it was copied by has copied
+//
+// Where several execute the text of one message, each for a piece of its bytes, `count` is a word a piece and
+// an epoch is reached when all pieces have reached it.
 //
 // An epoch is a start, counted from 1 by each side for itself. Of a message:
 //   standard  Both starts add 1 to `count`. The one that finds it odd is the second: it moves the bytes and
 //             says so to both sides. So no start waits, and no wait needs more than the other side's start.
 //   small     The sender's start puts the bytes into the slot of its epoch's parity; the receiver's wait
-//             takes them out. The sender's wait of epoch e ends when e - 1 has been taken, so that the start
-//             of e + 1 finds its slot, which e - 1 had, free.
+//             takes them out, and its next start says so. The sender's wait of epoch e ends when e - 1 has
+//             been taken, so that the start of e + 1 finds its slot, which e - 1 had, free. It may be said
+//             so late because no more is asked for than the other side's start of e.
 //   ready     The sender's start stores into the receiver's buffer: the caller promises that it is free.
 
 #include <cstddef>
@@ -31,8 +37,8 @@ enum class Side : std::uint8_t { sender, receiver };
 enum class Progress : std::uint8_t { pending, done, lost, broken };  // broken: a promise was
 
 struct MessageView {
+  std::uint64_t* count = nullptr;  // of starts, in the memory of either side
   // In the receiver's memory.
-  std::uint64_t* count = nullptr;
   std::uint64_t* arrived = nullptr;      // the epoch that lies in `to`
   std::uint64_t* full = nullptr;         // [2], by parity: the epoch in each slot
   std::uint64_t* sender_gone = nullptr;  // not 0: no more will come
@@ -57,16 +63,16 @@ HOSTLESS_HOST_DEVICE void start_message(Words& words, MessageView const& m, Side
     bool const is_second = (words.add(m.count, 1) & 1u) != 0;
     moved = is_second && words.move(m.to, m.from, m.bytes);
   } else if (side == Side::sender && m.mode == Mode::small) {
-    words.copy(m.slots + (epoch & 1u) * m.slot_bytes, m.from, m.bytes);
+    words.put(m.slots + (epoch & 1u) * m.slot_bytes, m.from, m.bytes, m.full + (epoch & 1u), epoch);
   } else if (side == Side::sender) {
     moved = words.move(m.to, m.from, m.bytes);
   }
   words.once([&] {
     words.set_own(own_epoch, epoch);
-    if (m.mode == Mode::small && side == Side::sender) words.store(m.full + (epoch & 1u), epoch);
+    if (m.mode == Mode::small && side == Side::receiver) words.store(m.taken, epoch - 1);
     if (moved) {
-      words.store(m.arrived, epoch);
-      words.store(m.sent, epoch);
+      words.reach(m.arrived, epoch);
+      words.reach(m.sent, epoch);
     }
   });
 }
@@ -75,7 +81,7 @@ HOSTLESS_HOST_DEVICE void start_message(Words& words, MessageView const& m, Side
 template <class Words>
 HOSTLESS_HOST_DEVICE Progress seen(Words& words, std::uint64_t* word, std::uint64_t epoch,
                                    std::uint64_t before) {
-  std::uint64_t const found = words.load(word);
+  std::uint64_t const found = words.reached(word);
   if (found == epoch) return Progress::done;
   return found == before ? Progress::pending : Progress::broken;
 }
@@ -114,7 +120,6 @@ HOSTLESS_HOST_DEVICE bool is_taken_out(MessageView const& m, Side side) {
 template <class Words>
 HOSTLESS_HOST_DEVICE void take_message(Words& words, MessageView const& m, std::uint64_t epoch) {
   words.copy(m.to, m.slots + (epoch & 1u) * m.slot_bytes, m.bytes);
-  words.once([&] { words.store(m.taken, epoch); });
 }
 
 /// One look of a wait, again and again until it is no longer pending.

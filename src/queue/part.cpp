@@ -23,11 +23,18 @@ class HostWords {
   void store(std::uint64_t* word, std::uint64_t value) const {
     std::atomic_ref(*word).store(value, std::memory_order_release);
   }
+  std::uint64_t reached(std::uint64_t* word) const { return load(word); }
+  void reach(std::uint64_t* word, std::uint64_t epoch) const { store(word, epoch); }
   bool move(std::byte* to, std::byte const* from, std::size_t bytes) const {
     std::lock_guard const lock(other_.moving);
     if (other_.closed) return false;
     copy(to, from, bytes);
     return true;
+  }
+  void put(std::byte* slot, std::byte const* from, std::size_t bytes, std::uint64_t* full,
+           std::uint64_t epoch) const {
+    copy(slot, from, bytes);
+    store(full, epoch);
   }
   void copy(std::byte* to, std::byte const* from, std::size_t bytes) const {
     if (bytes != 0) std::memmove(to, from, bytes);

@@ -187,9 +187,9 @@ void check_type(QueueState const& queue, RequestState const& state) {
 // Where what may be under way is bounded: also with these.
 void count_started(States const& states) {
   std::map<CommunicatorState*, std::size_t> more;
-  for (auto const& state : states) more[state->communicator.get()] += state->messages();
+  for (auto const& state : states)
+    if (state->communicator->gpu() < 0) more[state->communicator.get()] += state->messages();
   for (auto const& [communicator, messages] : more) {
-    if (communicator->gpu() >= 0) continue;
     std::size_t const before = communicator->started.load();
     if (messages <= communicator->most_started() && before <= communicator->most_started() - messages)
       continue;
@@ -200,8 +200,7 @@ void count_started(States const& states) {
                " may be, as many as HOSTLESS_QUEUE_STARTS says).",
            "Wait for the queue first, or raise the variable.");
   }
-  for (auto const& [communicator, messages] : more)
-    if (communicator->gpu() < 0) communicator->started.fetch_add(messages);
+  for (auto const& [communicator, messages] : more) communicator->started.fetch_add(messages);
 }
 
 }  // namespace

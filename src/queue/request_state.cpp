@@ -106,11 +106,9 @@ bool RequestState::is_unreached() {
   return false;
 }
 
-std::vector<gpu::MessageEnd*> RequestState::ends() {
+void RequestState::add_ends(std::vector<gpu::MessageEnd*>& all) {
   std::lock_guard const lock(guard_);
-  std::vector<gpu::MessageEnd*> all;
   for (auto const& end : ends_) all.push_back(end.get());
-  return all;
 }
 
 void RequestState::lose() noexcept {

@@ -78,7 +78,7 @@ class RequestState {
   /// Whether a queue has starts or waits before it.
   bool is_unreached();
   /// Of a GPU's stream; none after a loss. What they use lives as long as `sides`.
-  std::vector<gpu::MessageEnd*> ends();
+  void add_ends(std::vector<gpu::MessageEnd*>& all);
   std::vector<std::shared_ptr<gpu::LentSide>> const& sides() const { return sides_; }
 
  private:

@@ -18,13 +18,10 @@ StreamWork::StreamWork(void* stream, double limit_s) {
   stream_->set_limit(limit_s);
 }
 
-std::vector<gpu::MessageEnd*> StreamWork::ends_of(Requests const& requests) {
-  std::vector<gpu::MessageEnd*> all;
-  for (auto const& request : requests) {
-    auto const ends = request->ends();
-    all.insert(all.end(), ends.begin(), ends.end());
-  }
-  return all;
+std::vector<gpu::MessageEnd*> const& StreamWork::ends_of(Requests const& requests) {
+  ends_.clear();
+  for (auto const& request : requests) request->add_ends(ends_);
+  return ends_;
 }
 
 void StreamWork::know(Requests const& requests) {

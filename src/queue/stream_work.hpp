@@ -41,14 +41,15 @@ class StreamWork {
     bool is_recorded;
   };
   static void call(void* user);
-  static std::vector<gpu::MessageEnd*> ends_of(Requests const& requests);
+  std::vector<gpu::MessageEnd*> const& ends_of(Requests const& requests);
   void know(Requests const& requests);
   void keep(RequestState const& request);
   /// Whether a wait has ended without its message; gives up what is known of this queue.
   bool look_for_loss();
 
   std::unique_ptr<gpu::MessageStream> stream_;
-  KnownRequests known_;  ///< all that were ever started here
+  std::vector<gpu::MessageEnd*> ends_;  ///< of one call: their memory is used again
+  KnownRequests known_;                 ///< all that were ever started here
   /// What kernels of this queue use, and may not be used again before they are done.
   std::set<std::shared_ptr<gpu::LentSide>> kept_;
   std::set<std::shared_ptr<std::byte>> kept_memory_;

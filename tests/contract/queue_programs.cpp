@@ -47,7 +47,8 @@ std::size_t drawn_bytes(Draw& draw) {
     case 1:
       return 1;
     case 2:
-      return 8192 - 2 + static_cast<std::size_t>(draw.below(5));  // where slots end
+      // Where slots end, of the host's messages and of GPUs'.
+      return (draw.below(2) == 0 ? 8192u : 65536u) - 2 + static_cast<std::size_t>(draw.below(5));
     case 3:
       return static_cast<std::size_t>(draw.below(40000));
     default:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/dependent_launch.hpp"
 #include "device/queue.hpp"
 #include "queue/reduce.hpp"
 
@@ -14,32 +15,40 @@ template <int capacity>
 struct QueueCall {
   QueueWords queue;
   std::int32_t count = 0;
-  std::int32_t takes = 0;  // of a wait: whether something lies in a slot
+  std::int32_t slot_words = 0;  // of a wait
   EndCall end[capacity];
 };
+
+/// Whose part of the kernel's `index` is: blocks of a start, words of slots in a wait.
+template <int capacity>
+__device__ __forceinline__ int end_of(QueueCall<capacity> const& call, std::int32_t index, int k = 0) {
+  while (k + 1 < call.count && index >= call.end[k + 1].first) ++k;
+  return k;
+}
 
 /// A grid has the blocks of all its messages, one message after the other.
 template <int capacity>
 __global__ void start_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
+  let_next_kernel_come();  // it waits for this one, which waits for nobody
+  await_kernel_before();
   auto const block = static_cast<std::int32_t>(blockIdx.x);
-  int k = 0;
-  while (k + 1 < call.count && block >= call.end[k + 1].first_block) ++k;
-  EndCall const& end = call.end[k];
-  std::uint64_t const starts = load_strong(&end.own->starts);  // both loads at once
-  if (load_strong(call.queue.lost) != 0) return;
-  GridWords words(end.own, {block - end.first_block, end.blocks}, starts);
+  EndCall const& end = call.end[end_of(call, block)];
+  std::uint64_t const starts = load_strong(&end.own->starts);  // all three loads at once
+  std::uint32_t const is_lost = load_strong(call.queue.lost);
+  SharedWork const work{block - end.first, end.count};
+  LoadedAhead const ahead(end.view, end.side, work);
+  if (is_lost != 0) return;
+  PieceWords words(end.own, work, starts, ahead, end.side, end.fences_count);
   queue::start_message(words, end.view, end.side, &end.own->starts);
 }
 
-/// By one thread: until it is there, or will never be.
-__device__ __forceinline__ Progress await_end(QueueControl const* control, EndCall const& end,
-                                              std::uint64_t epoch) {
-  LookWords words(end.side == queue::Side::sender ? end.view.receiver_gone : end.view.sender_gone);
+/// By one thread: until look(also whether others have gone) is not pending.
+template <class Look>
+__device__ __forceinline__ Progress await(QueueControl const* control, Look const& look) {
   std::uint64_t begin = 0;
   for (std::uint32_t polls = 1;; ++polls) {
     // Whether the other side has gone is a load more: now and then.
-    Progress const progress = polls % 64 == 0 ? queue::await_message(words, end.view, end.side, epoch)
-                                              : queue::look_at_message(words, end.view, end.side, epoch);
+    Progress const progress = look(polls % 64 == 0);
     if (progress != Progress::pending) return progress;
     if (polls % 1024 != 0) continue;
     std::uint64_t now = 0;
@@ -50,22 +59,87 @@ __device__ __forceinline__ Progress await_end(QueueControl const* control, EndCa
   }
 }
 
-/// One block; a thread for each end looks, then all of them take out of slots.
+__device__ __forceinline__ Progress await_end(QueueControl const* control, EndCall const& end,
+                                              std::uint64_t epoch) {
+  LookWords words;
+  return await(control, [&](bool also_gone) {
+    return also_gone ? queue::await_message(words, end.view, end.side, epoch)
+                     : queue::look_at_message(words, end.view, end.side, epoch);
+  });
+}
+
+/// By all threads: out of the slots, a word as soon as it says that it has its end's epoch.
+template <int capacity>
+__device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, std::uint64_t const* epoch_of) {
+  auto const step = static_cast<std::int32_t>(gridDim.x * blockDim.x);
+  int k = 0;
+  for (auto at = static_cast<std::int32_t>(blockIdx.x * blockDim.x + threadIdx.x); at < call.slot_words;
+       at += together * step) {
+    FlaggedWord const* from[together];
+    FlaggedWord word[together];
+    int end[together];
+    int words = 0;
+    HOSTLESS_UNROLL
+    for (int u = 0; u < together; ++u) {
+      if (at + u * step >= call.slot_words) break;
+      end[u] = k = end_of(call, at + u * step, k);
+      queue::MessageView const& m = call.end[k].view;
+      from[u] = reinterpret_cast<FlaggedWord const*>(m.slots + (epoch_of[k] & 1u) * m.slot_bytes) +
+                (at + u * step - call.end[k].first);
+      words = u + 1;
+    }
+    auto const are_there = [&] {
+      bool all = true;
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u)
+        if (u < words) word[u] = load_flagged_word(from[u]);
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u) {
+        if (u >= words) continue;
+        auto const epoch = static_cast<std::uint32_t>(epoch_of[end[u]]);
+        all = all && word[u].part[1] == epoch && word[u].part[3] == epoch;
+      }
+      return all;
+    };
+    Progress const progress = await(call.queue.control, [&](bool also_gone) {
+      if (are_there()) return Progress::done;
+      bool is_gone = false;
+      for (int u = 0; also_gone && u < words; ++u)
+        is_gone = is_gone || load_acquiring(call.end[end[u]].view.sender_gone) != 0;
+      if (!is_gone) return Progress::pending;
+      return are_there() ? Progress::done : Progress::lost;
+    });
+    if (progress != Progress::done) return progress;
+    HOSTLESS_UNROLL
+    for (int u = 0; u < together; ++u) {
+      if (u >= words) continue;
+      queue::MessageView const& m = call.end[end[u]].view;
+      store_eight(m.to, bytes_of_word * static_cast<std::size_t>(at + u * step - call.end[end[u]].first),
+                  m.bytes, {word[u].part[0], word[u].part[2]});
+      if (m.bytes == 0) fence_system();  // what came before it is seen
+    }
+  }
+  return Progress::done;
+}
+
+/// A thread of the first block for each end that others reach, and all of them for what lies in slots.
 template <int capacity>
 __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   __shared__ std::uint32_t is_lost;
+  __shared__ std::uint64_t epoch_of[capacity];
+  await_kernel_before();
   int const mine = static_cast<int>(threadIdx.x);
   bool const waits = mine < call.count;
-  std::uint64_t const epoch = waits ? load_strong(&call.end[mine].own->starts) : 0;  // both loads at once
+  std::uint64_t const epoch = waits ? load_strong(&call.end[mine].own->starts) >> share_bits : 0;
   if (load_strong(call.queue.lost) != 0) return;  // all of them: no other kernel of this stream runs
   if (mine == 0) is_lost = 0;
+  if (waits) epoch_of[mine] = epoch;
   __syncthreads();
-  if (waits) {
-    EndCall const& end = call.end[mine];
-    Progress const progress = await_end(call.queue.control, end, epoch);
-    if (progress != Progress::done) is_lost = static_cast<std::uint32_t>(progress);
-    fence_system();
-  }
+  Progress progress = Progress::done;
+  if (waits && blockIdx.x == 0 && !queue::is_taken_out(call.end[mine].view, call.end[mine].side))
+    progress = await_end(call.queue.control, call.end[mine], epoch);
+  if (progress == Progress::done) progress = take_out(call, epoch_of);
+  if (progress != Progress::done) is_lost = static_cast<std::uint32_t>(progress);
   __syncthreads();
   if (is_lost != 0) {
     if (mine == 0) {
@@ -75,14 +149,9 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
     }
     return;
   }
-  for (int k = 0; call.takes != 0 && k < call.count; ++k) {
-    EndCall const& end = call.end[k];
-    if (!queue::is_taken_out(end.view, end.side)) continue;
-    std::uint64_t const of_end = load_strong(&end.own->starts);
-    GridWords words(end.own, {}, of_end);
-    queue::take_message(words, end.view, of_end);
-  }
-  if (waits) store_strong(&call.end[mine].own->waits, epoch);
+  let_next_kernel_come();  // not before: it may be what another rank of this GPU has to have room for
+  SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
+  if (waits) add_share(&call.end[mine].own->waits, work.share());
 }
 
 // Said, because AMD's compiler leaves out what is only pointed to.
@@ -148,9 +217,18 @@ struct PlusEach {
   }
 };
 
-__global__ void add_to_bytes_kernel(std::byte* to, std::byte const* from, std::size_t bytes,
-                                    std::uint8_t plus) {
-  pass_bytes({static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)}, to, from, bytes, PlusEach{plus});
+__global__ void add_to_bytes_kernel(HOSTLESS_PARAMETER AddToBytes const what) {
+  constexpr std::size_t part = std::size_t{8} << 20;  // what all threads have under way at once
+  bool const is_short = what.bytes <= part;
+  if (is_short) let_next_kernel_come();
+  await_kernel_before();
+  SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
+  std::size_t const parts = (what.bytes + part - 1) / part;
+  for (std::size_t k = 0; k < parts; ++k) {
+    std::size_t const first = (what.goes_backwards ? parts - 1 - k : k) * part, left = what.bytes - first;
+    pass_bytes(work, what.to + first, what.from + first, left < part ? left : part, PlusEach{what.plus});
+  }
+  if (!is_short) let_next_kernel_come();  // whose blocks would take room before
 }
 
 template <class Kernel, class... Parameters>
@@ -161,66 +239,82 @@ void launch_on(HOSTLESS_GPU(Stream_t) stream, Kernel* kernel, int blocks, int th
 
 constexpr std::size_t item_bytes = 16;
 
-int threads_of(std::size_t most_bytes) {
+/// As many as `amount` keeps busy.
+int blocks_of(std::size_t amount, std::size_t of_block, int most_blocks) {
+  return static_cast<int>(
+      std::clamp<std::size_t>((amount + of_block - 1) / of_block, 1, static_cast<std::size_t>(most_blocks)));
+}
+
+int threads_of(std::size_t items) {
   constexpr std::size_t wave = 64;
-  std::size_t const wanted = (most_bytes / item_bytes + wave - 1) / wave * wave;
-  return static_cast<int>(std::clamp<std::size_t>(wanted, wave, block_threads));
+  return static_cast<int>(std::clamp<std::size_t>((items + wave - 1) / wave * wave, wave, block_threads));
+}
+
+/// Of a call for `kernel`, which has `items` for each of its threads.
+template <int capacity>
+void launch_call(MessageLaunch const& to, void (*kernel)(QueueCall<capacity> const), int blocks,
+                 std::size_t items, QueueCall<capacity>& call) {
+  void* parameters[] = {&call};
+  launch_dependent(reinterpret_cast<void const*>(kernel), blocks, threads_of(items), to.stream, parameters,
+                   to.is_dependent);
 }
 
 template <int capacity>
-void start_some(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, std::span<EndCall const> ends) {
+void start_some(MessageLaunch const& to, std::span<EndCall const> ends) {
   QueueCall<capacity> call;
-  call.queue = queue;
+  call.queue = to.queue;
   call.count = static_cast<std::int32_t>(ends.size());
   std::int32_t blocks = 0;
   std::size_t most = 0;
   for (std::size_t k = 0; k < ends.size(); ++k) {
     call.end[k] = ends[k];
-    call.end[k].first_block = blocks;
-    blocks += ends[k].blocks;
-    most = std::max(most, ends[k].view.bytes);
+    call.end[k].first = blocks;
+    blocks += ends[k].count;
+    most = std::max(most, ends[k].view.mode == queue::Mode::small ? words_of_slot(ends[k].view.bytes)
+                                                                  : ends[k].view.bytes / item_bytes);
   }
-  launch_on(stream, &start_kernel<capacity>, blocks, threads_of(most), call);
+  launch_call(to, &start_kernel<capacity>, blocks, most, call);
 }
 
 template <int capacity>
-void wait_some(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, std::span<EndCall const> ends) {
+void wait_some(MessageLaunch const& to, std::span<EndCall const> ends) {
   QueueCall<capacity> call;
-  call.queue = queue;
+  call.queue = to.queue;
   call.count = static_cast<std::int32_t>(ends.size());
-  std::size_t most = 0;
   for (std::size_t k = 0; k < ends.size(); ++k) {
     call.end[k] = ends[k];
-    if (!queue::is_taken_out(ends[k].view, ends[k].side)) continue;
-    call.takes = 1;
-    most = std::max(most, ends[k].view.bytes);
+    call.end[k].first = call.slot_words;
+    if (queue::is_taken_out(ends[k].view, ends[k].side))
+      call.slot_words += static_cast<std::int32_t>(words_of_slot(ends[k].view.bytes));
   }
-  launch_on(stream, &wait_kernel<capacity>, 1, threads_of(most), call);
+  auto const words = static_cast<std::size_t>(call.slot_words);
+  int const blocks = blocks_of(words, block_threads * together, to.most_waiting_blocks);
+  launch_call(to, &wait_kernel<capacity>, blocks, words, call);
 }
 
 }  // namespace
 
-void launch_start(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, std::span<EndCall const> ends) {
-  ends.size() <= few_ends ? start_some<few_ends>(stream, queue, ends)
-                          : start_some<most_ends>(stream, queue, ends);
+void launch_start(MessageLaunch const& to, std::span<EndCall const> ends) {
+  ends.size() <= few_ends ? start_some<few_ends>(to, ends) : start_some<most_ends>(to, ends);
 }
-void launch_wait(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, std::span<EndCall const> ends) {
-  ends.size() <= few_ends ? wait_some<few_ends>(stream, queue, ends)
-                          : wait_some<most_ends>(stream, queue, ends);
+void launch_wait(MessageLaunch const& to, std::span<EndCall const> ends) {
+  ends.size() <= few_ends ? wait_some<few_ends>(to, ends) : wait_some<most_ends>(to, ends);
 }
 void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, StreamReduction const& what,
                    int most_blocks) {
-  auto const wanted = (what.count + block_threads - 1) / block_threads;
-  auto const blocks = std::clamp<std::size_t>(wanted, 1, static_cast<std::size_t>(most_blocks));
-  launch_on(stream, &reduce_kernel, static_cast<int>(blocks), block_threads, queue, what);
+  launch_on(stream, &reduce_kernel, blocks_of(what.count, block_threads, most_blocks), block_threads, queue,
+            what);
 }
 void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side) {
   launch_on(stream, &lose_other_kernel, 1, 1, side);
 }
-void launch_add_to_bytes(HOSTLESS_GPU(Stream_t) stream, std::byte* to, std::byte const* from,
-                         std::size_t bytes, std::uint8_t plus, int most_blocks) {
-  launch_on(stream, &add_to_bytes_kernel, blocks_of(bytes, 2 * most_blocks), threads_of(bytes), to, from,
-            bytes, plus);
+void launch_add_to_bytes(HOSTLESS_GPU(Stream_t) stream, AddToBytes const& what, MessagePool const& gpu) {
+  std::size_t const items = what.bytes / item_bytes;
+  AddToBytes call = what;
+  void* parameters[] = {&call};
+  launch_dependent(reinterpret_cast<void const*>(&add_to_bytes_kernel),
+                   blocks_of(items, block_threads, 2 * gpu.multiprocessors()), threads_of(items), stream,
+                   parameters, gpu.launches_early());
 }
 
 void load_message_kernels() {
@@ -233,10 +327,11 @@ void load_message_kernels() {
     load_kernel(kernel);
 }
 
-int blocks_of(std::size_t bytes, int most_blocks) {
-  constexpr std::size_t of_block = item_bytes * block_threads;  // one item a thread
-  std::size_t const wanted = (bytes + of_block - 1) / of_block;
-  return static_cast<int>(std::clamp<std::size_t>(wanted, 1, static_cast<std::size_t>(most_blocks)));
+int pieces_of(queue::Mode mode, std::size_t bytes) {
+  // Two items a thread: the fewer blocks there are, the fewer fences and words are under way at once.
+  constexpr std::size_t items = 2 * block_threads;
+  return mode == queue::Mode::small ? blocks_of(words_of_slot(bytes), items, most_pieces)
+                                    : blocks_of(bytes, items * item_bytes, most_pieces);
 }
 
 }  // namespace hostless::gpu

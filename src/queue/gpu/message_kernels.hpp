@@ -19,25 +19,46 @@ struct EndCall {
   queue::MessageView view;
   SideWords* own = nullptr;
   queue::Side side = queue::Side::sender;
-  std::int32_t first_block = 0, blocks = 1;  ///< of a start
+  std::int32_t first = 0, count = 1;  ///< of a start's blocks; first: of a wait's words of slots
+  /// Of a receiver: kernels before its start may have written to its buffer, and the next one does not find
+  /// that without a fence. So in the host's memory, and on AMD's GPUs. Elsewhere a GPU's own memory has what
+  /// its kernels before have stored where others' loads and stores arrive.
+  bool fences_count = false;
+};
+
+/// Where kernels of a queue go.
+struct MessageLaunch {
+  HOSTLESS_GPU(Stream_t) stream = nullptr;
+  QueueWords queue;
+  bool is_dependent = false;  ///< launch_dependent
+  /// Waits of all streams together must leave room for what they wait for, where ranks share a GPU: there are
+  /// 32 at most (CUDA_DEVICE_MAX_CONNECTIONS).
+  int most_waiting_blocks = 1;
 };
 
 /// As many as fit into a kernel's parameters, and a few, which are copied faster.
 constexpr int most_ends = 24, few_ends = 4;
 
 /// Of as many ends as one kernel takes.
-void launch_start(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, std::span<EndCall const> ends);
-void launch_wait(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, std::span<EndCall const> ends);
+void launch_start(MessageLaunch const& to, std::span<EndCall const> ends);
+void launch_wait(MessageLaunch const& to, std::span<EndCall const> ends);
 void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, StreamReduction const& what,
                    int most_blocks);
 /// The other side of `side` goes, and kernels of `side` are awaited that move its bytes.
 void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side);
-void launch_add_to_bytes(HOSTLESS_GPU(Stream_t) stream, std::byte* to, std::byte const* from,
-                         std::size_t bytes, std::uint8_t plus, int most_blocks);
+/// to [bytes] = from [bytes] + plus.
+struct AddToBytes {
+  std::byte* to;
+  std::byte const* from;
+  std::size_t bytes;
+  std::uint8_t plus;
+  bool goes_backwards;  ///< roughly: the last megabytes first
+};
+void launch_add_to_bytes(HOSTLESS_GPU(Stream_t) stream, AddToBytes const& what, MessagePool const& gpu);
 /// On the GPU in use. All but the last one: a wait that spins may hold up what loads a kernel.
 void load_message_kernels();
 
-/// Blocks for a message, as many as its bytes keep busy.
-int blocks_of(std::size_t bytes, int most_blocks);
+/// Blocks of a start that moves them: the same for both sides, whatever their GPUs.
+int pieces_of(queue::Mode mode, std::size_t bytes);
 
 }  // namespace hostless::gpu

@@ -18,6 +18,7 @@ MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first())
   HOSTLESS_DEVICE_PROPERTIES properties{};
   check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
   multiprocessors_ = properties.multiProcessorCount;
+  launches_early_ = properties.major >= first_to_launch_early;
   load_message_kernels();
   take(smallest);  // the first pieces are there
   QueueControl* for_kernels = nullptr;
@@ -97,7 +98,10 @@ ReachedCounts MessagePool::counts(SideWords const* words) {
                                   HOSTLESS_GPU(MemcpyDeviceToHost), stream_.get()),
         "reading a message's words");
   settle();
-  return *counts_.data();
+  ReachedCounts now = *counts_.data();
+  now.starts >>= share_bits;
+  now.waits >>= share_bits;
+  return now;
 }
 
 MessagePool& message_pool(int device) {

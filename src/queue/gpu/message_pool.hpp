@@ -27,6 +27,8 @@ class MessagePool {
   explicit MessagePool(int device);
   int device() const { return device_; }
   int multiprocessors() const { return multiprocessors_; }
+  /// launch_dependent
+  bool launches_early() const { return launches_early_; }
   /// Aligned to 256. Its bytes are anything.
   std::shared_ptr<std::byte> take(std::size_t bytes);
   /// What a queue's kernels share with the host, all 0: for it, and for kernels.
@@ -52,6 +54,7 @@ class MessagePool {
   void give(void* block, std::size_t bytes);
 
   int device_, multiprocessors_ = 1;
+  bool launches_early_ = false;
   std::mutex mutex_;  // pieces and what is free of them
   std::vector<Array<std::byte>> pieces_;
   std::size_t left_ = 0;                     // of the last piece

@@ -1,25 +1,37 @@
 #pragma once
-// Who executes the text of messages (queue/message_text.hpp) on a GPU: a start by the blocks that its message
-// has of a grid, a look of a wait by one thread, what is taken out of a slot by one block.
+// Who executes the text of messages (queue/message_text.hpp) on a GPU. A start is executed by the blocks that
+// its message has of a grid, each for a piece of the bytes; a look of a wait by one thread; slots are awaited
+// and taken out by all threads of a wait.
+//
+// No block waits for another one: where blocks together must have done something, each adds its share to a
+// word, and all shares together are an epoch.
+//
+// A fence of the whole system costs 1.5 us (H100, whatever was stored before it), so there are few: one
+// between the bytes that another GPU stores into a buffer and what says that they are there, and none around
+// slots, each of whose words says which epoch it has. What acquires is a load or an atomic, which costs
+// nothing beside one that does not. What a receiver has read of a slot is read when its next start says so,
+// because a kernel lies between.
 
 #include "device/runtime.hpp"
 #include "queue/message_text.hpp"
 
 namespace hostless::gpu {
 
+/// Of a message: blocks of a start.
+constexpr int most_pieces = 132;
+constexpr int share_bits = 16;
+
 /// One side of a message, in the memory of its GPU; all 0 in the beginning. What others store or count in
 /// lies apart from what only kernels of this side use.
 struct SideWords {
-  alignas(128) unsigned long long count;
-  alignas(128) std::uint64_t arrived;
-  std::uint64_t full[2], sent, taken, other_gone;
-  /// Bit 0: the other side has closed its buffer; 2 for each kernel of this side that may be moving its
+  alignas(128) unsigned long long count[most_pieces];  ///< a sender's
+  alignas(128) std::uint64_t arrived;                  ///< in shares, as `sent`
+  std::uint64_t sent, taken, other_gone;
+  /// Bit 0: the other side has closed its buffer; 2 for each block of this side that may be moving its
   /// bytes.
   alignas(128) std::uint32_t guard;
-  alignas(128) std::uint64_t starts;  ///< epochs
-  std::uint64_t waits;
-  std::uint64_t answer, answered;  ///< what the deciding block of a start has found, in which epoch
-  std::uint32_t entered, left;     ///< blocks of a start
+  alignas(128) std::uint64_t starts;  ///< in shares
+  std::uint64_t waits;                ///< in shares
 };
 
 // Volatile: strong, of the whole system, and eight bytes at once, on both vendors' GPUs.
@@ -31,50 +43,74 @@ template <class T>
 __device__ __forceinline__ void store_strong(T* to, T value) {
   *static_cast<T volatile*>(to) = value;
 }
+__device__ __forceinline__ void add_share(std::uint64_t* to, std::uint64_t share) {
+  atomicAdd_system(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(share));
+}
 
 /// Which of the blocks that share a piece of work this one is.
 struct SharedWork {
   int block = 0, blocks = 1;
+  /// The shares of all blocks are an epoch.
+  __device__ __forceinline__ std::uint64_t share() const {
+    return block == 0 ? (std::uint64_t{1} << share_bits) - static_cast<std::uint64_t>(blocks - 1) : 1;
+  }
 };
 
-/// count items, several of a thread at once: what is loaded may lie on another GPU.
-template <class T, class Change>
+/// Items that a thread loads before it stores any: they may lie on another GPU.
+constexpr int together = 4;
+
+struct NothingAhead {
+  template <class T>
+  __device__ __forceinline__ T item(bool, int, T const* from) const {
+    return *from;
+  }
+};
+
+/// count items. ahead.item(whether it is the first time around, which one of a thread's, where it lies).
+template <class T, class Change, class Ahead>
 __device__ __forceinline__ void pass_items(SharedWork const& work, T* to, T const* from, std::size_t count,
-                                           Change const& change) {
-  constexpr int together = 4;
+                                           Change const& change, Ahead const& ahead) {
   std::size_t const step = static_cast<std::size_t>(work.blocks) * blockDim.x;
+  bool is_first = true;
   for (std::size_t at = static_cast<std::size_t>(work.block) * blockDim.x + threadIdx.x; at < count;
        at += together * step) {
     T value[together];
     HOSTLESS_UNROLL
     for (int u = 0; u < together; ++u)
-      if (at + u * step < count) value[u] = from[at + u * step];
+      if (at + u * step < count) value[u] = ahead.item(is_first, u, from + at + u * step);
+    is_first = false;
     HOSTLESS_UNROLL
     for (int u = 0; u < together; ++u)
       if (at + u * step < count) to[at + u * step] = change(value[u]);
   }
 }
 
+/// Whether bytes can be passed by 16 at once from the first to the last.
+__device__ __forceinline__ bool are_whole_items(void const* a, void const* b) {
+  return ((reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b)) & 15u) == 0;
+}
+
 /// bytes anywhere, by the widest items that lie alike on both sides. `change` is called with items of 16, 4
 /// and 1 bytes.
-template <class Change>
+template <class Change, class Ahead = NothingAhead>
 __device__ __forceinline__ void pass_bytes(SharedWork const& work, std::byte* to, std::byte const* from,
-                                           std::size_t bytes, Change const& change) {
+                                           std::size_t bytes, Change const& change,
+                                           Ahead const& ahead = Ahead()) {
   auto const a = reinterpret_cast<std::uintptr_t>(to), b = reinterpret_cast<std::uintptr_t>(from);
   std::size_t const width = ((a ^ b) & 15u) == 0 ? 16 : ((a ^ b) & 3u) == 0 ? 4 : 1;
   std::size_t head = (width - (a & (width - 1))) & (width - 1);
   if (head > bytes) head = bytes;
   std::size_t const items = (bytes - head) / width, tail = head + items * width;
-  auto const single = [&](std::size_t first, std::size_t end) {
-    pass_items(work, reinterpret_cast<std::uint8_t*>(to) + first,
-               reinterpret_cast<std::uint8_t const*>(from) + first, end - first, change);
+  auto const single = [&](std::size_t begin, std::size_t end) {
+    pass_items(work, reinterpret_cast<std::uint8_t*>(to) + begin,
+               reinterpret_cast<std::uint8_t const*>(from) + begin, end - begin, change, NothingAhead());
   };
   if (width == 16) {
     pass_items(work, reinterpret_cast<uint4*>(to + head), reinterpret_cast<uint4 const*>(from + head), items,
-               change);
+               change, ahead);
   } else if (width == 4) {
     pass_items(work, reinterpret_cast<std::uint32_t*>(to + head),
-               reinterpret_cast<std::uint32_t const*>(from + head), items, change);
+               reinterpret_cast<std::uint32_t const*>(from + head), items, change, NothingAhead());
   } else {
     single(head, tail);
   }
@@ -89,99 +125,181 @@ struct Unchanged {
   }
 };
 
-/// By all threads of the blocks that a message has. All calls are made by all of them.
-class GridWords {
- public:
-  /// starts: of `own`, as all blocks find it.
-  __device__ __forceinline__ GridWords(SideWords* own, SharedWork const& work, std::uint64_t starts)
-      : own_(own), work_(work), starts_(starts) {}
+// ---- slots: words of eight bytes of the message and the epoch
 
-  __device__ __forceinline__ std::uint64_t own(std::uint64_t const*) const { return starts_; }
-  // These two by the one thread of `once`, behind its fence.
-  __device__ __forceinline__ void set_own(std::uint64_t* word, std::uint64_t value) const {
-    store_strong(word, value);
+constexpr std::size_t bytes_of_word = 8;
+/// One at least: who sends no bytes says that he has come.
+HOSTLESS_HOST_DEVICE std::size_t words_of_slot(std::size_t bytes) {
+  return bytes == 0 ? 1 : (bytes + bytes_of_word - 1) / bytes_of_word;
+}
+
+/// The eight bytes from `at` on, or those that are left of them.
+__device__ __forceinline__ uint2 load_eight(std::byte const* from, std::size_t at, std::size_t bytes) {
+  std::size_t const left = at < bytes ? bytes - at : 0;
+  if (left >= bytes_of_word && (reinterpret_cast<std::uintptr_t>(from) & 7u) == 0)
+    return *reinterpret_cast<uint2 const*>(from + at);
+  std::uint64_t value = 0;
+  for (std::size_t k = 0; k < bytes_of_word && k < left; ++k)
+    value |= static_cast<std::uint64_t>(from[at + k]) << (8 * k);
+  return {static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32)};
+}
+__device__ __forceinline__ void store_eight(std::byte* to, std::size_t at, std::size_t bytes, uint2 value) {
+  std::size_t const left = at < bytes ? bytes - at : 0;
+  if (left >= bytes_of_word && (reinterpret_cast<std::uintptr_t>(to) & 7u) == 0) {
+    *reinterpret_cast<uint2*>(to + at) = value;
+    return;
+  }
+  std::uint64_t const both = static_cast<std::uint64_t>(value.y) << 32 | value.x;
+  for (std::size_t k = 0; k < bytes_of_word && k < left; ++k)
+    to[at + k] = static_cast<std::byte>(both >> (8 * k) & 0xffu);
+}
+
+/// What a sender's thread will store first, loaded while it does not know yet where to and whether.
+class LoadedAhead {
+ public:
+  __device__ __forceinline__ LoadedAhead(queue::MessageView const& m, queue::Side side,
+                                         SharedWork const& work) {
+    std::size_t const step = static_cast<std::size_t>(work.blocks) * blockDim.x;
+    std::size_t const at = static_cast<std::size_t>(work.block) * blockDim.x + threadIdx.x;
+    if (side != queue::Side::sender) return;
+    if (m.mode == queue::Mode::small) {
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u) {
+        uint2 const eight = load_eight(m.from, (at + u * step) * bytes_of_word, m.bytes);
+        items_[u].x = eight.x, items_[u].y = eight.y;
+      }
+    } else if (are_whole_items(m.from, m.to)) {
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u)
+        if (at + u * step < m.bytes / sizeof(uint4))
+          items_[u] = reinterpret_cast<uint4 const*>(m.from)[at + u * step];
+      has_items_ = true;
+    }
+  }
+  /// Of pass_items.
+  __device__ __forceinline__ uint4 item(bool is_first, int u, uint4 const* from) const {
+    return is_first && has_items_ ? items_[u] : *from;
+  }
+  __device__ __forceinline__ uint2 eight(int u) const { return {items_[u].x, items_[u].y}; }
+
+ private:
+  uint4 items_[together];
+  bool has_items_ = false;
+};
+
+// ---- who executes the text
+
+/// By all threads of a block, which has a piece of a message. All calls are made by all of them.
+class PieceWords {
+ public:
+  /// starts: of `own`, as a block finds it that has not added its share.
+  __device__ __forceinline__ PieceWords(SideWords* own, SharedWork const& work, std::uint64_t starts,
+                                        LoadedAhead const& ahead, queue::Side side, bool fences_count)
+      : own_(own),
+        work_(work),
+        epochs_(starts >> share_bits),
+        ahead_(ahead),
+        side_(side),
+        fences_count_(fences_count) {}
+
+  __device__ __forceinline__ std::uint64_t own(std::uint64_t const*) const { return epochs_; }
+  // These three by the one thread of `once`, behind its fence.
+  __device__ __forceinline__ void set_own(std::uint64_t* word, std::uint64_t) const {
+    add_share(word, work_.share());
+  }
+  __device__ __forceinline__ void reach(std::uint64_t* word, std::uint64_t) const {
+    add_share(word, work_.share());
   }
   __device__ __forceinline__ void store(std::uint64_t* word, std::uint64_t value) const {
     store_strong(word, value);
   }
-  __device__ __forceinline__ std::uint64_t add(std::uint64_t* word, std::uint64_t value) {
-    return decide(word, value);
+  /// Of the piece.
+  __device__ __forceinline__ std::uint64_t add(std::uint64_t* words, std::uint64_t) {
+    return enter(words + work_.block);
   }
   __device__ __forceinline__ bool move(std::byte* to, std::byte const* from, std::size_t bytes) {
-    if (!has_decided_) decide(nullptr, 0);
+    if (!has_entered_) enter(nullptr);
     if (is_closed_) return false;
-    copy(to, from, bytes);
+    has_moved_ = true;
+    pass_bytes(work_, to, from, bytes, Unchanged{}, ahead_);
     return true;
   }
-  __device__ __forceinline__ void copy(std::byte* to, std::byte const* from, std::size_t bytes) {
-    has_copied_ = true;
-    pass_bytes(work_, to, from, bytes, Unchanged{});
+  __device__ __forceinline__ void put(std::byte* slot, std::byte const* from, std::size_t bytes,
+                                      std::uint64_t*, std::uint64_t epoch) const {
+    // Without bytes it is for order alone: whatever this stream has stored, wherever, comes before it.
+    if (bytes == 0) fence_system();
+    auto* const to = reinterpret_cast<FlaggedWord*>(slot);
+    std::size_t const step = static_cast<std::size_t>(work_.blocks) * blockDim.x,
+                      words = words_of_slot(bytes);
+    bool is_loaded = true;
+    for (std::size_t at = static_cast<std::size_t>(work_.block) * blockDim.x + threadIdx.x; at < words;
+         at += together * step) {
+      uint2 value[together];
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u)
+        value[u] = is_loaded ? ahead_.eight(u) : load_eight(from, (at + u * step) * bytes_of_word, bytes);
+      is_loaded = false;
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u)
+        if (at + u * step < words)
+          store_flagged_word(to + at + u * step, value[u].x, value[u].y, static_cast<std::uint32_t>(epoch));
+    }
   }
   template <class Work>
   __device__ __forceinline__ void once(Work const& work) {
     __syncthreads();
     if (threadIdx.x != 0) return;
-    if (has_copied_) fence_system();
-    if (work_.blocks > 1) {
-      if (atomicAdd(&own_->left, 1u) + 1 != static_cast<unsigned>(work_.blocks)) return;
-      own_->left = own_->entered = 0;
-      if (has_copied_) fence_system();
-    }
+    if (has_moved_) fence_system();
     work();
-    if (has_decided_) atomicAdd_system(&own_->guard, ~1u);  // 2 less
+    if (has_entered_) atomicAdd_system(&own_->guard, ~1u);  // 2 less
   }
 
  private:
-  /// The first block that comes counts, and enters the guard of what the other side may close; the others
-  /// hear of it. That one runs already: nobody waits for a block that has no room.
-  __device__ __forceinline__ std::uint64_t decide(std::uint64_t* word, std::uint64_t value) {
+  /// Enters the guard of what the other side may close, and counts.
+  __device__ __forceinline__ std::uint64_t enter(std::uint64_t* count) {
     __shared__ std::uint64_t found;
     if (threadIdx.x == 0) {
-      if (work_.blocks == 1 || atomicAdd(&own_->entered, 1u) == 0) {
-        fence_system();
-        std::uint32_t const guard = atomicAdd_system(&own_->guard, 2u);
-        std::uint64_t before = 0;
-        if (word != nullptr)
-          before = atomicAdd_system(reinterpret_cast<unsigned long long*>(word),
-                                    static_cast<unsigned long long>(value));
-        fence_system();
-        found = before << 1 | (guard & 1u);
-        if (work_.blocks > 1) {
-          store_strong(&own_->answer, found);
-          fence_gpu();
-          store_strong(&own_->answered, starts_ + 1);
-        }
-      } else {
-        while (load_strong(&own_->answered) != starts_ + 1) {
-        }
-        fence_system();
-        found = load_strong(&own_->answer);
-      }
+      std::uint32_t const guard = atomicAdd_system(&own_->guard, 2u);
+      std::uint64_t const before = count == nullptr ? 0 : count_start(count);
+      found = before << 1 | (guard & 1u);
     }
     __syncthreads();
-    has_decided_ = true;
+    has_entered_ = true;
     is_closed_ = (found & 1u) != 0;
     return found >> 1;
+  }
+  /// What the first start has done before is seen by the second one, which moves.
+  __device__ __forceinline__ std::uint64_t count_start(std::uint64_t* count) const {
+    if (side_ == queue::Side::sender) {  // the word is of this GPU
+      std::uint64_t const now = load_acquiring(count);
+      if ((now & 1u) != 0) {  // second, whatever comes: nobody will look for what this GPU has done
+        atomicAdd_system(reinterpret_cast<unsigned long long*>(count), 1ull);
+        return now;
+      }
+    }
+    if (side_ == queue::Side::sender || fences_count_) fence_system();
+    std::uint64_t const before = atomicAdd_system(reinterpret_cast<unsigned long long*>(count), 1ull);
+    if ((before & 1u) != 0) static_cast<void>(load_acquiring(count));  // of what the first has released
+    return before;
   }
 
   SideWords* own_;
   SharedWork work_;
-  std::uint64_t starts_;
-  bool has_decided_ = false, is_closed_ = false, has_copied_ = false;
+  std::uint64_t epochs_;
+  LoadedAhead const& ahead_;
+  queue::Side side_;
+  bool fences_count_, has_entered_ = false, is_closed_ = false, has_moved_ = false;
 };
 
-/// By one thread, which fences when it has seen what it waits for.
+/// By one thread.
 class LookWords {
  public:
-  __device__ __forceinline__ explicit LookWords(std::uint64_t const* other_gone) : other_gone_(other_gone) {}
   __device__ __forceinline__ std::uint64_t load(std::uint64_t const* word) const {
-    std::uint64_t const found = load_strong(word);
-    if (word == other_gone_ && found != 0) fence_system();  // what came before it is seen by the next load
-    return found;
+    return load_acquiring(word);
   }
-
- private:
-  std::uint64_t const* other_gone_;
+  __device__ __forceinline__ std::uint64_t reached(std::uint64_t const* word) const {
+    return load_acquiring(word) >> share_bits;
+  }
 };
 
 }  // namespace hostless::gpu

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "device/graph.hpp"
@@ -16,15 +17,19 @@ namespace hostless::gpu {
 namespace {
 
 constexpr std::size_t line = 256;
+constexpr bool is_hip = std::string_view(HOSTLESS_GPU_NAME) == "HIP";
 constexpr std::size_t round_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
 
 class SideMemory final : public LentSide {
  public:
-  SideMemory(MessagePool& pool, std::size_t slot_bytes)
+  SideMemory(MessagePool& pool, std::size_t message_bytes)
       : pool_(pool),
-        slot_bytes_(round_up(slot_bytes)),
-        memory_(pool.take(round_up(sizeof(SideWords)) + 2 * slot_bytes_)) {
-    pool.clear(memory_.get(), sizeof(SideWords));
+        message_bytes_(message_bytes),
+        slot_bytes_(round_up(words_of_slot(message_bytes) * sizeof(FlaggedWord))),
+        words_(pool.take(sizeof(SideWords))),
+        slots_(pool.take(2 * slot_bytes_)) {
+    pool.clear(words_.get(), sizeof(SideWords));
+    pool.clear(slots_.get(), 2 * slot_bytes_);
   }
   int device() const override { return pool_.device(); }
   void lose_other() noexcept override {
@@ -34,14 +39,16 @@ class SideMemory final : public LentSide {
     }
   }
   MessagePool& pool() const { return pool_; }
-  SideWords* words() const { return reinterpret_cast<SideWords*>(memory_.get()); }
-  std::byte* slots() const { return memory_.get() + round_up(sizeof(SideWords)); }
+  SideWords* words() const { return reinterpret_cast<SideWords*>(words_.get()); }
+  std::byte* slots() const { return slots_.get(); }
   std::size_t slot_bytes() const { return slot_bytes_; }
+  /// What a slot holds of a message.
+  std::size_t message_bytes() const { return message_bytes_; }
 
  private:
   MessagePool& pool_;
-  std::size_t slot_bytes_;
-  std::shared_ptr<std::byte> memory_;
+  std::size_t message_bytes_, slot_bytes_;
+  std::shared_ptr<std::byte> words_, slots_;
 };
 
 class End final : public MessageEnd {
@@ -54,9 +61,10 @@ class End final : public MessageEnd {
     SideWords* const to = receiver.words();
     SideWords* const from = (sends ? *mine_ : *other_).words();
     queue::MessageView& view = call_.view;
-    view.count = reinterpret_cast<std::uint64_t*>(&to->count);
+    // Of the sender, whose start is the second one where receives come early: a count of the other GPU takes
+    // a microsecond longer.
+    view.count = reinterpret_cast<std::uint64_t*>(from->count);
     view.arrived = &to->arrived;
-    view.full = to->full;
     view.sender_gone = &to->other_gone;
     view.slots = receiver.slots();
     view.slot_bytes = receiver.slot_bytes();
@@ -66,11 +74,14 @@ class End final : public MessageEnd {
     view.from = m.from;
     view.to = m.to;
     view.bytes = m.bytes;
-    view.mode = m.mode;
+    // A slot costs no fence, so that ready sends that fit into one take it as well.
+    view.mode =
+        m.mode == queue::Mode::ready && m.bytes <= receiver.message_bytes() ? queue::Mode::small : m.mode;
     call_.own = mine_->words();
     call_.side = m.side;
-    bool const moves = m.mode == queue::Mode::standard || sends;  // at its start
-    call_.blocks = moves ? blocks_of(m.bytes, mine_->pool().multiprocessors()) : 1;
+    bool const moves = view.mode == queue::Mode::standard || sends;  // at its start
+    call_.fences_count = !sends && (is_hip || device_of(m.to) != mine_->device());
+    call_.count = moves ? pieces_of(view.mode, m.bytes) : 1;
   }
   ReachedCounts counts() const override { return mine_->pool().counts(mine_->words()); }
   void leave() noexcept override {
@@ -112,16 +123,19 @@ class OnStream final : public MessageStream {
       : stream_(static_cast<HOSTLESS_GPU(Stream_t)>(stream)),
         device_(device_of_stream(stream_)),
         lost_(message_pool(device_).take(sizeof(std::uint32_t))) {
-    control_ = message_pool(device_).take_control(words_.control);
+    control_ = message_pool(device_).take_control(launch_.queue.control);
     message_pool(device_).clear(lost_.get(), sizeof(std::uint32_t));
-    words_.lost = reinterpret_cast<std::uint32_t*>(lost_.get());
+    launch_.queue.lost = reinterpret_cast<std::uint32_t*>(lost_.get());
+    launch_.stream = stream_;
+    launch_.is_dependent = message_pool(device_).launches_early();
+    launch_.most_waiting_blocks = std::clamp(message_pool(device_).multiprocessors() / 32, 1, 4);
   }
   int device() const override { return device_; }
   void start(std::span<MessageEnd* const> ends) override { launch(ends, &launch_start); }
   void wait(std::span<MessageEnd* const> ends) override { launch(ends, &launch_wait); }
   void reduce(StreamReduction const& what) override {
     OnDevice const on(device_);
-    launch_reduce(stream_, words_, what, message_pool(device_).multiprocessors());
+    launch_reduce(stream_, launch_.queue, what, message_pool(device_).multiprocessors());
   }
   void call(void (*function)(void*), void* user) override {
     OnDevice const on(device_);
@@ -152,7 +166,7 @@ class OnStream final : public MessageStream {
     for (std::size_t first = 0; first < ends.size(); first += most_ends) {
       std::size_t const count = std::min<std::size_t>(ends.size() - first, most_ends);
       for (std::size_t k = 0; k < count; ++k) calls[k] = static_cast<End*>(ends[first + k])->call();
-      of_some(stream_, words_, std::span<EndCall const>(calls, count));
+      of_some(launch_, std::span<EndCall const>(calls, count));
     }
   }
 
@@ -160,7 +174,7 @@ class OnStream final : public MessageStream {
   int device_;
   std::shared_ptr<std::byte> lost_;
   std::shared_ptr<QueueControl> control_;
-  QueueWords words_;
+  MessageLaunch launch_;
 };
 
 class Bench final : public StreamBench {
@@ -181,7 +195,11 @@ class Bench final : public StreamBench {
   }
   void add_to_bytes(std::byte* to, std::byte const* from, std::size_t bytes, std::uint8_t plus) override {
     OnDevice const on(device_);
-    launch_add_to_bytes(stream_.get(), to, from, bytes, plus, message_pool(device_).multiprocessors());
+    // What was stored last lies in the second-level cache: of what arrived (from the first byte to the last)
+    // the end, of what the kernel before has stored whatever it ended with.
+    passed_backwards_ = from != passed_to_ || !passed_backwards_;
+    passed_to_ = to;
+    launch_add_to_bytes(stream_.get(), {to, from, bytes, plus, passed_backwards_}, message_pool(device_));
   }
   void record(std::function<void()> const& queue) override {
     OnDevice const on(device_);
@@ -197,6 +215,8 @@ class Bench final : public StreamBench {
  private:
   int device_;
   Stream stream_;
+  std::byte const* passed_to_ = nullptr;
+  bool passed_backwards_ = false;
   std::vector<std::shared_ptr<std::byte>> memory_;
   std::vector<std::unique_ptr<Pinned<std::byte>>> pinned_;
   std::unique_ptr<Graph> graph_;
@@ -205,7 +225,7 @@ class Bench final : public StreamBench {
 class ThisMessageLibrary final : public MessageLibrary {
  public:
   int devices() const override { return visible_gpus(); }
-  std::string vendor() const override { return std::string(HOSTLESS_GPU_NAME) == "CUDA" ? "cuda" : "hip"; }
+  std::string vendor() const override { return is_hip ? "hip" : "cuda"; }
   void prepare(int device) override {
     int const visible = visible_gpus();
     if (device < 0 || device >= visible)

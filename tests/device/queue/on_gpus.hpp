@@ -15,7 +15,7 @@
 
 namespace hostless::test {
 
-constexpr std::size_t little = 1000, slot = 8192, large = 100000, huge = std::size_t{1} << 22;
+constexpr std::size_t little = 1000, slot = 65536, large = 100000, huge = std::size_t{1} << 22;
 
 inline std::string why_no_messages() {
   try {

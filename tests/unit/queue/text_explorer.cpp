@@ -87,6 +87,13 @@ class ModelWords {
   void store(std::uint64_t* word, std::uint64_t value) {
     result({Operation::Kind::store, number(word), 0, value});
   }
+  std::uint64_t reached(std::uint64_t* word) { return load(word); }
+  void reach(std::uint64_t* word, std::uint64_t epoch) { store(word, epoch); }
+  void put(std::byte* slot, std::byte const* from, std::size_t bytes, std::uint64_t* full,
+           std::uint64_t epoch) {
+    copy(slot, from, bytes);
+    store(full, epoch);
+  }
   bool move(std::byte* to, std::byte const* from, std::size_t) {
     return result({Operation::Kind::move, item(to), item(from), 0}) != 0;
   }
