@@ -9,42 +9,23 @@
 #include <optional>
 #include <span>
 
+#include "bench/life_part.hpp"
 #include "bench/patient_wait.hpp"
+#include "queue/life_text.hpp"
 
 namespace hostless::bench {
 namespace {
 
 using Cell = std::uint8_t;
-constexpr int directions = 8;
-constexpr std::array<std::array<int, 2>, directions> towards = {
-    {{-1, -1}, {-1, 0}, {-1, 1}, {0, -1}, {0, 1}, {1, -1}, {1, 0}, {1, 1}}};
-constexpr int opposite(int direction) { return directions - 1 - direction; }
 
 // A rank's box with a halo of one cell.
-class Box {
+class Box : public LifePart {
  public:
-  Box(Life const& life, int rank) {
-    int const at[2] = {rank / life.ranks_along[1], rank % life.ranks_along[1]};
-    std::int64_t const extent[2] = {life.rows, life.columns};
-    for (int a = 0; a < 2; ++a) {
-      low_[a] = extent[a] * at[a] / life.ranks_along[a];
-      size_[a] = extent[a] * (at[a] + 1) / life.ranks_along[a] - low_[a];
-    }
-    width_ = static_cast<std::size_t>(size_[1] + 2);
-    cells_.resize(static_cast<std::size_t>(size_[0] + 2) * width_);
+  Box(Life const& life, int rank) : LifePart(life, rank) {
+    width_ = static_cast<std::size_t>(size[1] + 2);
+    cells_.resize(static_cast<std::size_t>(size[0] + 2) * width_);
     next_ = cells_;
-    for (int d = 0; d < directions; ++d) {
-      auto const [down, right] = towards[static_cast<std::size_t>(d)];
-      int const row = (at[0] + down + life.ranks_along[0]) % life.ranks_along[0];
-      int const column = (at[1] + right + life.ranks_along[1]) % life.ranks_along[1];
-      neighbour[static_cast<std::size_t>(d)] = row * life.ranks_along[1] + column;
-    }
     fill();
-  }
-  std::array<int, directions> neighbour{};
-  std::size_t length(int direction) const {
-    auto const [down, right] = towards[static_cast<std::size_t>(direction)];
-    return static_cast<std::size_t>((down == 0 ? size_[0] : 1) * (right == 0 ? size_[1] : 1));
   }
   // The cells that the neighbour in that direction needs, and where those that come from it lie.
   void pack(int direction, Cell* to) const {
@@ -54,7 +35,7 @@ class Box {
     each(direction, false, [&](std::size_t at) { cells_[at] = *from++; });
   }
   void step() {
-    for (std::int64_t i = 1; i <= size_[0]; ++i) {
+    for (std::int64_t i = 1; i <= size[0]; ++i) {
       Cell const* const row = cells_.data() + static_cast<std::size_t>(i) * width_;
       Cell const *const above = row - width_, *const below = row + width_;
       Cell* const to = next_.data() + static_cast<std::size_t>(i) * width_;
@@ -72,48 +53,36 @@ class Box {
     return all;
   }
   // All gliders have gone `shift` cells down and to the right.
-  bool is_shifted(Life const& life, std::int64_t shift) const {
+  bool is_shifted(std::int64_t shift) const {
     bool right = true;
     inside([&](std::int64_t i, std::int64_t j, Cell cell) {
-      right = right &&
-              cell == first_cell(i - shift % life.rows + life.rows, j - shift % life.columns + life.columns);
+      right = right && cell == queue::glider_cell(i, j, shift);
     });
     return right;
   }
 
  private:
-  static Cell first_cell(std::int64_t row, std::int64_t column) {
-    constexpr char const* glider[3] = {".#.", "..#", "###"};
-    std::int64_t const i = row % glider_block - 2, j = column % glider_block - 2;
-    return i >= 0 && i < 3 && j >= 0 && j < 3 && glider[i][j] == '#' ? 1 : 0;
-  }
   void fill() {
-    for (std::int64_t i = 0; i < size_[0]; ++i)
-      for (std::int64_t j = 0; j < size_[1]; ++j)
+    for (std::int64_t i = 0; i < size[0]; ++i)
+      for (std::int64_t j = 0; j < size[1]; ++j)
         cells_[static_cast<std::size_t>(i + 1) * width_ + static_cast<std::size_t>(j + 1)] =
-            first_cell(low_[0] + i, low_[1] + j);
+            queue::glider_cell(low[0] + i, low[1] + j, 0);
   }
   template <class Use>
   void inside(Use const& use) const {
-    for (std::int64_t i = 0; i < size_[0]; ++i)
-      for (std::int64_t j = 0; j < size_[1]; ++j)
-        use(low_[0] + i, low_[1] + j,
+    for (std::int64_t i = 0; i < size[0]; ++i)
+      for (std::int64_t j = 0; j < size[1]; ++j)
+        use(low[0] + i, low[1] + j,
             cells_[static_cast<std::size_t>(i + 1) * width_ + static_cast<std::size_t>(j + 1)]);
   }
   // Along an axis: the cells at the border (own) or beyond it.
   template <class Use>
   void each(int direction, bool own, Use const& use) const {
-    std::int64_t from[2], to[2];
-    for (std::size_t a = 0; a < 2; ++a) {
-      int const way = towards[static_cast<std::size_t>(direction)][a];
-      from[a] = way == 0 ? 1 : way < 0 ? (own ? 1 : 0) : size_[a] + (own ? 0 : 1);
-      to[a] = way == 0 ? size_[a] : from[a];
-    }
-    for (std::int64_t i = from[0]; i <= to[0]; ++i)
-      for (std::int64_t j = from[1]; j <= to[1]; ++j)
+    Cells const of = cells(direction, own);
+    for (std::int64_t i = of.first[0]; i < of.first[0] + of.count[0]; ++i)
+      for (std::int64_t j = of.first[1]; j < of.first[1] + of.count[1]; ++j)
         use(static_cast<std::size_t>(i) * width_ + static_cast<std::size_t>(j));
   }
-  std::int64_t low_[2], size_[2];
   std::size_t width_;
   std::vector<Cell> cells_, next_;
 };
@@ -264,6 +233,8 @@ class HostStepper final : public Stepper {
   std::uint32_t epoch_ = 0;
 };
 
+}  // namespace
+
 void check_life(Life const& what, int ranks) {
   std::int64_t const extent[2] = {what.rows, what.columns};
   if (what.ranks_along[0] * what.ranks_along[1] != ranks)
@@ -272,14 +243,12 @@ void check_life(Life const& what, int ranks) {
                             "number of ranks.",
                             what.ranks_along[0], what.ranks_along[1], ranks));
   for (int a = 0; a < 2; ++a)
-    if (extent[a] < 1 || extent[a] % glider_block != 0 || extent[a] < what.ranks_along[a])
+    if (extent[a] < 1 || extent[a] % queue::glider_block != 0 || extent[a] < what.ranks_along[a])
       throw Error(ErrorCode::usage,
                   fmt::format("{} cells along an axis for {} ranks (a glider has a block of {}, a rank at "
                               "least one cell). Use a multiple of {}.",
-                              extent[a], what.ranks_along[a], glider_block, glider_block));
+                              extent[a], what.ranks_along[a], queue::glider_block, queue::glider_block));
 }
-
-}  // namespace
 
 void square_of(int ranks, int along[2]) {
   along[0] = 1;
@@ -295,11 +264,7 @@ LifeTiming life(Transport& transport, Life const& what, Driver driver, Protocol 
   Box box(what, group.rank());
   LifeTiming timing;
   std::int64_t messages = 0, bytes = 0;
-  for (int d = 0; d < directions; ++d) {
-    if (box.neighbour[static_cast<std::size_t>(d)] == group.rank()) continue;
-    ++messages;
-    bytes += static_cast<std::int64_t>(box.length(d));
-  }
+  box.count(group.rank(), messages, bytes);
   timing.messages = group.max(messages);
   timing.bytes = group.max(bytes);
   {
@@ -317,7 +282,7 @@ LifeTiming life(Transport& transport, Life const& what, Driver driver, Protocol 
     timing.step = time_runs(
         group, protocol, [] {}, run);
     if (done % 4 != 0) run(static_cast<int>(4 - done % 4));
-    timing.is_right = !group.any(!box.is_shifted(what, done / 4));
+    timing.is_right = !group.any(!box.is_shifted(done / 4));
     timing.alive = group.sum(box.alive());
     group.barrier();  // nobody leaves while others wait
   }

@@ -10,10 +10,9 @@ namespace hostless::bench {
 
 struct Life {
   QueueType type = QueueType::automatic;
-  std::int64_t rows = 64, columns = 64;  ///< each a multiple of glider_block
+  std::int64_t rows = 64, columns = 64;  ///< each a multiple of 8
   int ranks_along[2] = {1, 1};           ///< [rows, columns], whose product is the number of ranks
 };
-constexpr std::int64_t glider_block = 8;
 
 struct LifeTiming {
   Timing step;                           ///< of the slowest rank
@@ -21,6 +20,9 @@ struct LifeTiming {
   bool is_right = false;                 ///< every glider is where it must be
   std::int64_t messages = 0, bytes = 0;  ///< sent by the rank that sends most, a step
 };
+
+/// Errors  usage  a size that is no multiple of 8, or gives a rank no cells; ranks_along of other ranks
+void check_life(Life const& what, int ranks);
 
 /// How n ranks lie: as square as can be, rows at most columns.
 void square_of(int ranks, int along[2]);

@@ -54,6 +54,20 @@ class Queues(Bench):
         # Each of 2 x 2 ranks has no neighbour but the others: edges of 16 and 24 cells twice, four corners.
         self.assertEqual((report["messages"], report["bytes"]), (8, 2 * (16 + 24) + 4))
 
+    def test_life_of_streams(self):
+        played = {"HOSTLESS_PLUGIN_DIR": os.environ["HOSTLESS_PLAYED_GPU"]}
+        words = ("bench", "life", "--queue", "peer", "--gpus", 2, *BRIEF)
+        report = self.json_of(*words, "--size", "32,48", environment=played)
+        self.head(report, "life", "threads", 2)
+        self.assertEqual((report["gpus"], report["ranks_along"], report["messages"]), (2, [1, 2], 6))
+        self.rows_are_sane(report["life"], ["host"] + ["standard", "ready"] * 2)
+        self.assertEqual([row["run"] for row in report["life"]], ["host", "stream", "stream", "graph", "graph"])
+        for row in report["life"]:
+            self.assertEqual((row["alive"], row["gliders"]), (5 * 4 * 6, "conserved"))
+        # Boxes whose lines are no multiple of 16 cells, by three ranks of which two share a GPU.
+        report = self.json_of(*words, "--size", "16,40", "--ranks", 3, "--oversubscribe", "--run", "graph", environment=played)
+        self.assertEqual([(row["run"], row["gliders"]) for row in report["life"]], [("host", "conserved")] + [("graph", "conserved")] * 2)
+
     def test_the_table_says_the_same(self):
         text = self.run_it("bench", "life", "--size", 16, "--ranks", 2, "--ranks-along", "2,1", *BRIEF, "--json", "r.json").stdout.splitlines()
         report = json.loads(self.content("r.json"))
@@ -89,7 +103,8 @@ class Queues(Bench):
                             ("2 ranks on 1 GPUs", ("pingpong", "--queue", "peer", "--gpus", 1)),
                             ("between processes", ("pingpong", "--queue", "peer", "--gpus", 2, "--transport", "mpi")),
                             ("--run without --queue peer", ("pingpong", "--queue", "threads", "--run", "graph")),
-                            ("bench pingpong alone", ("life", "--size", 16, "--queue", "peer"))):
+                            ("--queue peer without GPUs", ("life", "--size", 16, "--queue", "peer")),
+                            ("--queue peer of bench halo", ("halo", "--queue", "peer", "--gpus", 2, "--generate", "poisson2d", "--size", 20))):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, "bench", *words, *BRIEF))
 

@@ -91,7 +91,7 @@ int time_queue_halo(MessageOptions const& o, Transport& transport);
 void add_queue(CLI::App& command, std::string& queue);
 /// Before ranks are started; makes as many ranks as GPUs, at least two, where nobody has said how many.
 /// Errors  usage  GPU options that a queue of this type or this command would ignore, or too few GPUs
-void check_queue_options(MessageOptions& o, bool is_ping_pong);
+void check_queue_options(MessageOptions& o, bool is_halo);
 
 /// Before ranks are started; makes as many ranks as GPUs where nobody has said how many.
 /// Errors  usage  GPU options that contradict each other or that would be ignored

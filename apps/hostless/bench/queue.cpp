@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "bench/life.hpp"
 #include "bench/queue_messages.hpp"
+#include "bench/stream_life.hpp"
 #include "bench/stream_messages.hpp"
 #include "file_names.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -50,7 +52,7 @@ void add_queue(CLI::App& command, std::string& queue) {
   for (char const* other : {"--gpu-transport", "--transports"}) option->excludes(command.get_option(other));
 }
 
-void check_queue_options(MessageOptions& o, bool is_ping_pong) {
+void check_queue_options(MessageOptions& o, bool is_halo) {
   bool const is_peer = o.queue == "peer";
   if (!o.queue_run.empty() && !is_peer)
     throw Error(ErrorCode::usage,
@@ -62,11 +64,11 @@ void check_queue_options(MessageOptions& o, bool is_ping_pong) {
                                               "host's). Drop them, or use --queue peer.",
                                               o.queue));
   if (!is_peer) return;
-  if (!is_ping_pong)
+  if (is_halo)
     throw Error(
         ErrorCode::usage,
-        "--queue peer of bench halo or life (streams are timed by bench pingpong alone). Use that, or "
-        "another queue.");
+        "--queue peer of bench halo (streams are timed by bench pingpong and life). Use those, or another "
+        "queue.");
   if (o.gpus < 1)
     throw Error(ErrorCode::usage,
                 "--queue peer without GPUs (their streams do the work). Use --gpus 2, or --gpus 1 with "
@@ -86,8 +88,7 @@ void check_queue_options(MessageOptions& o, bool is_ping_pong) {
 
 namespace {
 
-int time_stream_queue(MessageOptions const& o, Transport& transport,
-                      std::vector<std::pair<int, int>> const& pairs) {
+void check_gpus(MessageOptions const& o, Transport& transport) {
   transport.group().together([&] {
     int const seen = gpu::message_library().devices();
     if (seen < o.gpus)
@@ -95,6 +96,11 @@ int time_stream_queue(MessageOptions const& o, Transport& transport,
                   fmt::format("--gpus {} ({} are visible). Use as many, or fewer with --oversubscribe.",
                               o.gpus, seen));
   });
+}
+
+int time_stream_queue(MessageOptions const& o, Transport& transport,
+                      std::vector<std::pair<int, int>> const& pairs) {
+  check_gpus(o, transport);
   Table const table(o, transport);
   Json report = bench_report("pingpong", o.provenance, transport);
   report["queue"] = o.queue;
@@ -219,24 +225,80 @@ struct LifeOptions {
   std::vector<int> along;
 };
 
-int time_life(LifeOptions const& o, Transport& below) {
-  OverFabric const over(o.common, below);
-  Transport& transport = over.transport();
-  Group& group = transport.group();
+bench::Life life_of(LifeOptions const& o, int ranks) {
   bench::Life what;
   what.type = queue_type_from(o.common.queue.c_str());
   what.rows = o.size.front();
   what.columns = o.size.back();
-  bench::square_of(group.size(), what.ranks_along);
+  bench::square_of(ranks, what.ranks_along);
   for (std::size_t a = 0; a < o.along.size() && a < 2; ++a) what.ranks_along[a] = o.along[a];
-  bench::check_queue(transport, what.type);
-  Table const table(o.common, transport);
+  return what;
+}
+
+void add_cells(Json& row, bench::Life const& what, bench::LifeTiming const& timing) {
+  add_times(row, timing.step);
+  row["cells_per_second"] = static_cast<double>(what.rows * what.columns) / timing.step.median();
+  row["alive"] = timing.alive;
+  row["gliders"] = timing.is_right ? "conserved" : "LOST";
+}
+
+Json life_report(LifeOptions const& o, Transport& transport, bench::Life const& what) {
   Json report = bench_report("life", o.common.provenance, transport);
   report["queue"] = o.common.queue;
   report["size"] = {what.rows, what.columns};
   report["ranks_along"] = {what.ranks_along[0], what.ranks_along[1]};
   report["steps"] = o.common.measure.protocol.steps;
   report["life"] = Json::array();
+  return report;
+}
+
+int end_life(LifeOptions const& o, Transport& transport, Table const& table, bool right, Json const& report) {
+  table.line(right ? "every glider is where it must be" : "GLIDERS ARE LOST");
+  write_report(o.common, transport, report);
+  return right ? 0 : 1;
+}
+
+int time_stream_life(LifeOptions const& o, Transport& transport) {
+  check_gpus(o.common, transport);
+  bench::Life const what = life_of(o, transport.group().size());
+  Table const table(o.common, transport);
+  Json report = life_report(o, transport, what);
+  report["gpus"] = o.common.gpus;
+  table.line(fmt::format("Life on {} x {} cells, {} x {} ranks on {} GPUs, queue {}: a step", what.rows,
+                         what.columns, what.ranks_along[0], what.ranks_along[1], o.common.gpus,
+                         o.common.queue));
+  table.line(head("run"));
+  bool right = true;
+  std::optional<bench::Timing> host;  // first, because the others are held against it
+  for (bench::StreamLifeWay const& way : {bench::StreamLifeWay{Driver::host, false},
+                                          {Driver::standard, false},
+                                          {Driver::ready, false},
+                                          {Driver::standard, true},
+                                          {Driver::ready, true}}) {
+    char const* const run = way.driver == Driver::host ? "host" : way.by_graph ? "graph" : "stream";
+    if (way.driver != Driver::host && !o.common.queue_run.empty() && o.common.queue_run != run) continue;
+    bench::LifeTiming const timing =
+        bench::stream_life(transport, what, o.common.gpus, way, o.common.measure.protocol);
+    if (!host) host = timing.step;
+    right = right && timing.is_right;
+    Json row = {{"by", bench::name(way.driver)}, {"run", run}};
+    add_cells(row, what, timing);
+    report["life"].push_back(row);
+    report["messages"] = timing.messages;
+    report["bytes"] = timing.bytes;
+    table.line(line(run, bench::name(way.driver), timing.step, *host));
+  }
+  return end_life(o, transport, table, right, report);
+}
+
+int time_life(LifeOptions const& o, Transport& below) {
+  if (o.common.queue == "peer") return time_stream_life(o, below);
+  OverFabric const over(o.common, below);
+  Transport& transport = over.transport();
+  bench::Life const what = life_of(o, transport.group().size());
+  bench::check_queue(transport, what.type);
+  Table const table(o.common, transport);
+  Json report = life_report(o, transport, what);
   std::array<bench::LifeTiming, 3> timings;
   bool right = true;
   for (std::size_t k = 0; k < drivers.size(); ++k) {
@@ -250,20 +312,14 @@ int time_life(LifeOptions const& o, Transport& below) {
   table.line(head("cells"));
   auto const cells = static_cast<double>(what.rows * what.columns);
   for (std::size_t k = 0; k < drivers.size(); ++k) {
-    bench::Timing const& step = timings[k].step;
     Json row = {{"by", bench::name(drivers[k])}};
-    add_times(row, step);
-    row["cells_per_second"] = cells / step.median();
-    row["alive"] = timings[k].alive;
-    row["gliders"] = timings[k].is_right ? "conserved" : "LOST";
+    add_cells(row, what, timings[k]);
     report["life"].push_back(row);
-    table.line(line(fmt::format("{:.0f}", cells), bench::name(drivers[k]), step, timings[2].step));
+    table.line(line(fmt::format("{:.0f}", cells), bench::name(drivers[k]), timings[k].step, timings[2].step));
   }
   report["messages"] = timings[0].messages;
   report["bytes"] = timings[0].bytes;
-  table.line(right ? "every glider is where it must be" : "GLIDERS ARE LOST");
-  write_report(o.common, transport, report);
-  return right ? 0 : 1;
+  return end_life(o, transport, table, right, report);
 }
 
 }  // namespace
@@ -287,7 +343,15 @@ void add_bench_life(CLI::App& bench, Arguments const& arguments, std::function<i
       "--ranks-along",
       [o](std::string const& text) { o->along = numbers_in("--ranks-along", text, 1, most_workers); },
       "Ranks along both axes, as 2,4 (default: as square as can be)");
-  c->add_option("--queue", o->common.queue, "Type of the queue")->capture_default_str()->check(queue_types());
+  c->add_option("--queue", o->common.queue, "Type of the queue; peer: streams of --gpus do the work")
+      ->capture_default_str()
+      ->check(queue_types());
+  c->add_option("--gpus", o->common.gpus, "Of --queue peer: GPUs, each with a rank")
+      ->check(CLI::Range(1, 64));
+  c->add_flag("--oversubscribe", o->common.oversubscribe, "Of --queue peer: ranks may share a GPU");
+  c->add_option("--run", o->common.queue_run,
+                "Of --queue peer: how streams get their work, stream or graph (default: both)")
+      ->check(one_of({"stream", "graph"}));
   o->common.measure.add(*c);
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {

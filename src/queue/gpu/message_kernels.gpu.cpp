@@ -203,51 +203,10 @@ __global__ void reduce_kernel(HOSTLESS_PARAMETER QueueWords const queue,
   }
 }
 
-struct PlusEach {
-  std::uint8_t plus;
-  __device__ std::uint8_t operator()(std::uint8_t value) const {
-    return static_cast<std::uint8_t>(value + plus);
-  }
-  __device__ std::uint32_t operator()(std::uint32_t four) const {  // no byte carries into the next
-    std::uint32_t const all = 0x01010101u * plus;
-    return ((four & 0x7f7f7f7fu) + (all & 0x7f7f7f7fu)) ^ ((four ^ all) & 0x80808080u);
-  }
-  __device__ uint4 operator()(uint4 value) const {
-    return {(*this)(value.x), (*this)(value.y), (*this)(value.z), (*this)(value.w)};
-  }
-};
-
-__global__ void add_to_bytes_kernel(HOSTLESS_PARAMETER AddToBytes const what) {
-  constexpr std::size_t part = std::size_t{8} << 20;  // what all threads have under way at once
-  bool const is_short = what.bytes <= part;
-  if (is_short) let_next_kernel_come();
-  await_kernel_before();
-  SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
-  std::size_t const parts = (what.bytes + part - 1) / part;
-  for (std::size_t k = 0; k < parts; ++k) {
-    std::size_t const first = (what.goes_backwards ? parts - 1 - k : k) * part, left = what.bytes - first;
-    pass_bytes(work, what.to + first, what.from + first, left < part ? left : part, PlusEach{what.plus});
-  }
-  if (!is_short) let_next_kernel_come();  // whose blocks would take room before
-}
-
 template <class Kernel, class... Parameters>
 void launch_on(HOSTLESS_GPU(Stream_t) stream, Kernel* kernel, int blocks, int threads,
                Parameters... parameters) {
   launch_kernel(reinterpret_cast<void const*>(kernel), blocks, threads, stream, parameters...);
-}
-
-constexpr std::size_t item_bytes = 16;
-
-/// As many as `amount` keeps busy.
-int blocks_of(std::size_t amount, std::size_t of_block, int most_blocks) {
-  return static_cast<int>(
-      std::clamp<std::size_t>((amount + of_block - 1) / of_block, 1, static_cast<std::size_t>(most_blocks)));
-}
-
-int threads_of(std::size_t items) {
-  constexpr std::size_t wave = 64;
-  return static_cast<int>(std::clamp<std::size_t>((items + wave - 1) / wave * wave, wave, block_threads));
 }
 
 /// Of a call for `kernel`, which has `items` for each of its threads.
@@ -308,15 +267,6 @@ void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Strea
 void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side) {
   launch_on(stream, &lose_other_kernel, 1, 1, side);
 }
-void launch_add_to_bytes(HOSTLESS_GPU(Stream_t) stream, AddToBytes const& what, MessagePool const& gpu) {
-  std::size_t const items = what.bytes / item_bytes;
-  AddToBytes call = what;
-  void* parameters[] = {&call};
-  launch_dependent(reinterpret_cast<void const*>(&add_to_bytes_kernel),
-                   blocks_of(items, block_threads, 2 * gpu.multiprocessors()), threads_of(items), stream,
-                   parameters, gpu.launches_early());
-}
-
 void load_message_kernels() {
   for (void const* const kernel :
        {reinterpret_cast<void const*>(&start_kernel<few_ends>),

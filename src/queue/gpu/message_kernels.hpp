@@ -1,6 +1,9 @@
 #pragma once
 // Kernels that execute messages: what they are given.
 
+#include <algorithm>
+
+#include "device/block.hpp"
 #include "device/memory.hpp"
 #include "queue/gpu/message_library.hpp"
 #include "queue/gpu/message_pool.hpp"
@@ -46,18 +49,19 @@ void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Strea
                    int most_blocks);
 /// The other side of `side` goes, and kernels of `side` are awaited that move its bytes.
 void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side);
-/// to [bytes] = from [bytes] + plus.
-struct AddToBytes {
-  std::byte* to;
-  std::byte const* from;
-  std::size_t bytes;
-  std::uint8_t plus;
-  bool goes_backwards;  ///< roughly: the last megabytes first
-};
-void launch_add_to_bytes(HOSTLESS_GPU(Stream_t) stream, AddToBytes const& what, MessagePool const& gpu);
-/// On the GPU in use. All but the last one: a wait that spins may hold up what loads a kernel.
+/// On the GPU in use: a wait that spins may hold up what loads a kernel.
 void load_message_kernels();
 
+constexpr std::size_t item_bytes = 16;
+/// As many as `amount` keeps busy.
+inline int blocks_of(std::size_t amount, std::size_t of_block, int most_blocks) {
+  return static_cast<int>(
+      std::clamp<std::size_t>((amount + of_block - 1) / of_block, 1, static_cast<std::size_t>(most_blocks)));
+}
+inline int threads_of(std::size_t items) {
+  constexpr std::size_t wave = 64;
+  return static_cast<int>(std::clamp<std::size_t>((items + wave - 1) / wave * wave, wave, block_threads));
+}
 /// Blocks of a start that moves them: the same for both sides, whatever their GPUs.
 int pieces_of(queue::Mode mode, std::size_t bytes);
 

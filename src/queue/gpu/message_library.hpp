@@ -10,6 +10,7 @@
 #include <string>
 
 #include "hostless/queue/queue.hpp"
+#include "queue/life_text.hpp"
 #include "queue/message_text.hpp"
 
 namespace hostless::gpu {
@@ -83,7 +84,7 @@ class MessageStream {
   virtual void set_limit(double seconds) = 0;
 };
 
-/// A stream of one GPU with memory, a kernel and a graph, for programs without a runtime of the vendor's:
+/// A stream of one GPU with memory, kernels and a graph, for programs without a runtime of the vendor's:
 /// where messages are timed and tested.
 class StreamBench {
  public:
@@ -92,9 +93,20 @@ class StreamBench {
   /// Memory of the GPU, and of the host for kernels too, all 0; both go with this.
   virtual std::byte* memory(std::size_t bytes) = 0;
   virtual std::byte* pinned(std::size_t bytes) = 0;
-  /// to [bytes] = from [bytes] + plus, byte by byte: what packs and unpacks. The kernel is loaded when it is
-  /// first called.
+  /// to [bytes] = from [bytes] + plus, byte by byte: what packs and unpacks.
   virtual void add_to_bytes(std::byte* to, std::byte const* from, std::size_t bytes, std::uint8_t plus) = 0;
+  /// At most most_boxes, all by one kernel: out of the grid, whose lines have `line` bytes, or into it.
+  virtual void pass_boxes(std::byte* grid, std::int64_t line, std::span<queue::GridBox const> boxes,
+                          bool into_grid) = 0;
+  virtual void fill_life(std::byte* grid, queue::LifeGrid const& what) = 0;
+  /// Without the halo.
+  virtual void step_life(std::byte* to, std::byte const* from, queue::LifeGrid const& what) = 0;
+  /// counts [2], of the GPU, become greater by the cells that are alive, and by those that are not what they
+  /// would be when all gliders had gone `shift` cells.
+  virtual void count_life(std::byte const* grid, queue::LifeGrid const& what, std::int64_t shift,
+                          std::uint64_t* counts) = 0;
+  /// Blocks until all is done that is on the stream.
+  virtual void wait() = 0;
   /// What `queue` queues on the stream becomes the graph, which `replay` queues.
   virtual void record(std::function<void()> const& queue) = 0;
   virtual void replay() = 0;
@@ -119,6 +131,8 @@ class MessageLibrary {
   /// Of the GPU that the stream belongs to.
   /// Errors  usage  a stream of no GPU
   virtual std::unique_ptr<MessageStream> stream(void* stream) = 0;
+  /// The GPU becomes that of the calling thread, as that of a program's: calls about its stream then need not
+  /// choose it each time.
   virtual std::unique_ptr<StreamBench> bench(int device) = 0;
 };
 

@@ -1,17 +1,16 @@
 // What the GPU library answers to queues: sides and ends of messages, and streams that start and wait for
 // them.
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "device/graph.hpp"
 #include "device/on_device.hpp"
 #include "queue/gpu/message_kernels.hpp"
 #include "queue/gpu/message_pool.hpp"
+#include "queue/gpu/stream_bench.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -177,51 +176,6 @@ class OnStream final : public MessageStream {
   MessageLaunch launch_;
 };
 
-class Bench final : public StreamBench {
- public:
-  explicit Bench(int device) : device_(device) {}
-  void* stream() override { return stream_.get(); }
-  std::byte* memory(std::size_t bytes) override {
-    MessagePool& pool = message_pool(device_);
-    memory_.push_back(pool.take(bytes));
-    pool.clear(memory_.back().get(), bytes);
-    return memory_.back().get();
-  }
-  std::byte* pinned(std::size_t bytes) override {
-    OnDevice const on(device_);
-    pinned_.push_back(std::make_unique<Pinned<std::byte>>(bytes));
-    std::memset(pinned_.back()->data(), 0, bytes);
-    return pinned_.back()->data();
-  }
-  void add_to_bytes(std::byte* to, std::byte const* from, std::size_t bytes, std::uint8_t plus) override {
-    OnDevice const on(device_);
-    // What was stored last lies in the second-level cache: of what arrived (from the first byte to the last)
-    // the end, of what the kernel before has stored whatever it ended with.
-    passed_backwards_ = from != passed_to_ || !passed_backwards_;
-    passed_to_ = to;
-    launch_add_to_bytes(stream_.get(), {to, from, bytes, plus, passed_backwards_}, message_pool(device_));
-  }
-  void record(std::function<void()> const& queue) override {
-    OnDevice const on(device_);
-    graph_ = std::make_unique<Graph>();
-    graph_->take_recorded(stream_, [&](HOSTLESS_GPU(Stream_t)) { queue(); });
-    graph_->instantiate(stream_);
-  }
-  void replay() override {
-    OnDevice const on(device_);
-    graph_->launch(stream_);
-  }
-
- private:
-  int device_;
-  Stream stream_;
-  std::byte const* passed_to_ = nullptr;
-  bool passed_backwards_ = false;
-  std::vector<std::shared_ptr<std::byte>> memory_;
-  std::vector<std::unique_ptr<Pinned<std::byte>>> pinned_;
-  std::unique_ptr<Graph> graph_;
-};
-
 class ThisMessageLibrary final : public MessageLibrary {
  public:
   int devices() const override { return visible_gpus(); }
@@ -266,8 +220,8 @@ class ThisMessageLibrary final : public MessageLibrary {
   std::unique_ptr<MessageStream> stream(void* stream) override { return std::make_unique<OnStream>(stream); }
   std::unique_ptr<StreamBench> bench(int device) override {
     prepare(device);
-    OnDevice const on(device);
-    return std::make_unique<Bench>(device);
+    check(HOSTLESS_GPU(SetDevice)(device), "choosing a GPU");
+    return make_stream_bench(device);
   }
 
  private:

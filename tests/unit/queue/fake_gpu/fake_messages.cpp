@@ -276,10 +276,58 @@ class PlayedBench final : public StreamBench {
         to[k] = static_cast<std::byte>(std::to_integer<unsigned>(from[k]) + plus);
     });
   }
+  void pass_boxes(std::byte* grid, std::int64_t line, std::span<queue::GridBox const> boxes,
+                  bool into_grid) override {
+    stream_.add([=, boxes = std::vector<queue::GridBox>(boxes.begin(), boxes.end())] {
+      for (queue::GridBox const& box : boxes)
+        for (std::int64_t row = 0; row < box.rows; ++row) {
+          std::byte *const inside = grid + box.first + row * line, *const packed =
+                                                                       box.packed + row * box.columns;
+          std::copy_n(into_grid ? packed : inside, box.columns, into_grid ? inside : packed);
+        }
+    });
+  }
+  void fill_life(std::byte* grid, queue::LifeGrid const& what) override {
+    stream_.add([=] {
+      each_cell(what, [&](std::int64_t row, std::int64_t column) {
+        grid[what.at(row + 1, column + 1)] =
+            std::byte{queue::glider_cell(what.first_row + row, what.first_column + column, 0)};
+      });
+    });
+  }
+  void step_life(std::byte* to, std::byte const* from, queue::LifeGrid const& what) override {
+    stream_.add([=] {
+      each_cell(what, [&](std::int64_t row, std::int64_t column) {
+        int alive = 0;
+        for (int i = 0; i < 3; ++i)
+          for (int j = 0; j < 3; ++j) alive += std::to_integer<int>(from[what.at(row + i, column + j)]);
+        std::int64_t const at = what.at(row + 1, column + 1);
+        to[at] = std::byte{queue::next_cell(alive, std::to_integer<std::uint8_t>(from[at]))};
+      });
+    });
+  }
+  void count_life(std::byte const* grid, queue::LifeGrid const& what, std::int64_t shift,
+                  std::uint64_t* counts) override {
+    stream_.add([=] {
+      each_cell(what, [&](std::int64_t row, std::int64_t column) {
+        auto const cell = std::to_integer<std::uint8_t>(grid[what.at(row + 1, column + 1)]);
+        counts[0] += cell;
+        counts[1] += cell != queue::glider_cell(what.first_row + row, what.first_column + column, shift);
+      });
+    });
+  }
+  void wait() override {
+    while (!stream_.is_done()) std::this_thread::yield();  // bounded: as long as what is queued
+  }
   void record(std::function<void()> const& queue) override { stream_.record(queue); }
   void replay() override { stream_.replay(); }
 
  private:
+  template <class Use>
+  static void each_cell(queue::LifeGrid const& grid, Use const& use) {
+    for (std::int64_t row = 0; row < grid.rows; ++row)
+      for (std::int64_t column = 0; column < grid.columns; ++column) use(row, column);
+  }
   std::byte* take(std::size_t bytes, int gpu) {
     memory_.push_back(known_memory().take(bytes, gpu));
     return memory_.back().get();
