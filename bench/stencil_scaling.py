@@ -4,12 +4,13 @@
     python3 bench/stencil_scaling.py HOSTLESS weak    [--sizes 256,2048] [--ranks 1,2,4,8] ...
     python3 bench/stencil_scaling.py HOSTLESS strong  [--sizes 256] [--ranks 1,2,4,8] ...
     python3 bench/stencil_scaling.py HOSTLESS latency [--sizes 512] [--latencies 1,10,100,1000,10000] ...
-        [--variants copy,overlap,blocked] [--type fp32] [--steps 100] [--repeat 5] [--json FILE] [--picture FILE.svg] [--draw FILE.json]
+        [--gpus 2] [--variants copy,overlap,blocked] [--type fp32] [--steps 100] [--repeat 5] [--json FILE] [--picture FILE.svg] [--draw FILE.json]
 
 weak: Jacobi in two dimensions; every rank has N x N cells, and the grid doubles along alternating axes as ranks do; a field a size. strong: Jacobi in three
 dimensions, N^3 cells whatever the ranks; a field with computing and one without. latency: N x N cells on two ranks that are threads, what is sent arrives later
 (`hostless bench stencil --latency-us`); the depth that the model chose, and the time of a step. Drawn is the least of --repeat times. Ranks are threads of this
-machine; where they are more than its cores they take turns, and the picture says how many cores there are. --draw draws what an earlier call wrote with --json.
+machine; where they are more than its cores they take turns, and the picture says how many cores there are. With --gpus, which weak and strong take, parts of the
+grid are on so many GPUs, as many on each: more parts than GPUs show the shape alone, not the time. --draw draws what an earlier call wrote with --json.
 Exit code 1: bits differ, or a run failed. Pictures need matplotlib.
 """
 
@@ -36,14 +37,22 @@ def grid_of(size: int, ranks: int) -> list:
     return grid
 
 
+def who(options, ranks: int) -> list:
+    """Ranks that are threads, or parts dealt out to GPUs in order."""
+    if not options.gpus:
+        return ["--ranks", str(ranks)]
+    gpus = min(options.gpus, ranks)
+    return ["--gpus", "1" if ranks == 1 else ",".join(str(k * gpus // ranks) for k in range(ranks))]
+
+
 class Failed(Exception):
     pass
 
 
 def bench(options, problem, grid, ranks, *more):
     """The report of one call of `hostless bench stencil`."""
-    command = [options.hostless, "bench", "stencil", "--problem", problem, "--size", ",".join(map(str, grid)), "--type", options.type, "--ranks", str(ranks),
-               "--variants", options.variants, "--steps", str(options.steps), "--warm-up", str(min(options.steps, 10)), "--repeat", str(options.repeat),
+    command = [options.hostless, "bench", "stencil", "--problem", problem, "--size", ",".join(map(str, grid)), "--type", options.type, *who(options, ranks),
+               "--variants", options.variants, "--steps", str(options.steps), "--warm-up", str(max(options.steps // 4, 1) if options.gpus else min(options.steps, 10)), "--repeat", str(options.repeat),
                "--json", "-", *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     if done.returncode != 0:
@@ -104,6 +113,11 @@ def lines_of(rows, key):
     return fields
 
 
+def whose(content) -> str:
+    gpus = content.get("gpus", 0)
+    return f"parts on {gpus} GPUs" if gpus else f"ranks ({content['cores']} cores)"
+
+
 def draw(content, path):
     plots.matplotlib_or_advice()
     from matplotlib.figure import Figure
@@ -118,7 +132,7 @@ def draw(content, path):
             cell.plot(*zip(*points), marker=mark, label=label)
         cell.set_title(field, fontsize="medium")
         cell.set_xscale("log", base=10 if content["what"] == "latency" else 2)
-        cell.set_xlabel("latency, µs" if content["what"] == "latency" else f"ranks ({content['cores']} cores)")
+        cell.set_xlabel("latency, µs" if content["what"] == "latency" else whose(content))
         cell.set_ylabel("steps between two exchanges" if key == "depth" else "µs a step")
         if content["what"] == "latency":
             cell.set_yscale("log")
@@ -153,6 +167,7 @@ def main(argv=None) -> int:
     parser.add_argument("what", choices=SHAPES)
     parser.add_argument("--sizes", type=numbers)
     parser.add_argument("--ranks", type=powers, default=[1, 2, 4, 8])
+    parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--latencies", type=numbers, default=[1, 10, 100, 1000, 10000])
     parser.add_argument("--variants", default="copy,overlap,blocked")
     parser.add_argument("--type", default="fp32", choices=("fp32", "fp64"))
@@ -162,6 +177,8 @@ def main(argv=None) -> int:
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--draw", type=Path, help="draw this file; nothing is measured")
     options = parser.parse_args(argv)
+    if options.gpus and options.what == "latency":
+        parser.error("--gpus with latency (what threads send arrives later, and GPUs send nothing by them). Leave it out")
     options.hostless = str(Path(options.hostless).resolve())
     measure, sizes = SHAPES[options.what]
     options.sizes = options.sizes or sizes
@@ -169,7 +186,7 @@ def main(argv=None) -> int:
         if options.draw:
             content = json.loads(options.draw.read_text(encoding="utf-8"))
         else:
-            content = {"what": options.what, "cores": len(os.sched_getaffinity(0)), "type": options.type, "repeat": options.repeat, "steps": options.steps,
+            content = {"what": options.what, "cores": len(os.sched_getaffinity(0)), "gpus": options.gpus, "type": options.type, "repeat": options.repeat, "steps": options.steps,
                        "rows": measure(options)}
         if options.json:
             options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -1,5 +1,6 @@
 """bench/stencil_scaling.py: grids that grow along alternating axes, what it measures and, with matplotlib, its pictures."""
 
+import argparse
 import importlib.util
 import json
 import os
@@ -36,6 +37,15 @@ class Scaling(unittest.TestCase):
 
     def test_grids_double_along_alternating_axes(self):
         self.assertEqual([stencil_scaling.grid_of(8, ranks) for ranks in (1, 2, 4, 8, 16)], [[8, 8], [16, 8], [16, 16], [32, 16], [32, 32]])
+
+    def test_parts_are_dealt_out_to_gpus_in_order(self):
+        def who(gpus, parts):
+            return stencil_scaling.who(argparse.Namespace(gpus=gpus), parts)
+
+        self.assertEqual(who(0, 4), ["--ranks", "4"])
+        self.assertEqual([who(2, parts) for parts in (1, 2, 4)], [["--gpus", "1"], ["--gpus", "0,1"], ["--gpus", "0,0,1,1"]])
+        self.assertEqual(who(4, 8), ["--gpus", "0,0,1,1,2,2,3,3"])
+        self.assertIn("--gpus with latency", self.call("latency", "--gpus", 2, code=2).stderr)
 
     def test_weak(self):
         rows = self.measured("weak", "--sizes", "16,24", *BRIEF)["rows"]
