@@ -11,6 +11,7 @@
 #include "base/variable.hpp"
 #include "child_command.hpp"
 #include "hostless/base/environment.hpp"
+#include "hostless/transport/composite.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "lists.hpp"
@@ -58,16 +59,6 @@ Arguments again(Arguments const& arguments) {
   return command;
 }
 
-MpiVendor usable_vendor() {
-  if (auto const known = mpi_vendor_of_this_process()) return *known;
-  std::string problems;
-  for (MpiPlugin const& plugin : mpi_plugins()) {
-    if (plugin.problem.empty()) return plugin.vendor;
-    problems += " " + plugin.problem;
-  }
-  throw Error(ErrorCode::environment, "no usable MPI." + problems);
-}
-
 // A rank that is a process of its own, with its exit code.
 int run_process(Transport& transport, int wanted, std::function<int(Transport&)> const& body) {
   if (wanted > 0 && wanted != transport.group().size()) {
@@ -100,9 +91,9 @@ void RankOptions::add(CLI::App& command, char const* shared) {
   command
       .add_option(
           "--transport", transport,
-          "threads (default), processes (of this machine, started here) or mpi (default under mpirun; else "
-          "starts mpirun)")
-      ->check(one_of({"threads", "processes", "mpi"}));
+          "threads (default), processes (of this machine, started here), mpi (default under mpirun; else "
+          "starts mpirun) or composite (as mpi; ranks of a node share memory)")
+      ->check(one_of({"threads", "processes", "mpi", "composite"}));
 }
 
 int run_ranks(RankOptions const& options, Arguments const& arguments,
@@ -110,12 +101,13 @@ int run_ranks(RankOptions const& options, Arguments const& arguments,
   bool const under_mpi = started_by_mpi(), launched = started_by_launcher();
   std::string const kind = !options.transport.empty() ? options.transport : under_mpi ? "mpi" : "threads";
   int const ranks = options.ranks > 0 ? options.ranks : 1;
-  if (under_mpi && kind != "mpi") {
+  bool const of_mpi = kind == "mpi" || kind == "composite";
+  if (under_mpi && !of_mpi) {
     throw Error(
         ErrorCode::usage,
         fmt::format("--transport {} under mpirun (every process would solve the whole). Drop mpirun.", kind));
   }
-  if (kind != "mpi" && ranks > most_workers) {  // mpirun knows what its machines hold
+  if (!of_mpi && ranks > most_workers) {  // mpirun knows what its machines hold
     throw Error(
         ErrorCode::usage,
         fmt::format("--ranks {} on one machine (at most {} are started here). Use fewer, or mpirun on "
@@ -134,13 +126,9 @@ int run_ranks(RankOptions const& options, Arguments const& arguments,
     return run_process(*transport, options.ranks, body);
   }
   if (!under_mpi) setenv(variables_told, "1", 1);  // by this process, when it started
-  if (!under_mpi) return run_mpirun(mpirun_command(usable_vendor(), ranks, again(arguments)));
-  auto const vendor = mpi_vendor_of_this_process();
-  if (!vendor) {
-    throw Error(ErrorCode::environment,
-                "the MPI of this mpirun is not known. Set HOSTLESS_MPI to openmpi or mpich.");
-  }
-  auto const transport = open_mpi_transport(*vendor);
+  if (!under_mpi) return run_mpirun(mpirun_command(usable_mpi_vendor(), ranks, again(arguments)));
+  std::unique_ptr<Transport> transport = open_mpi_transport(require_mpi_vendor());
+  if (kind == "composite") transport = open_composite_transport(std::move(transport));
   return run_process(*transport, options.ranks, body);
 }
 

@@ -35,7 +35,7 @@ SolveOptions WorkOptions::solve_options(RunKind kind) const {
 // What mpirun starts, on how many nodes, the solver sees.
 void share_gpus(RankOptions& ranks, RunOptions const& run) {
   if (run.gpus > 1 && ranks.ranks == 0 && !started_by_mpi()) ranks.ranks = run.gpus;
-  if (started_by_mpi() || ranks.transport == "mpi") return;
+  if (started_by_mpi() || ranks.transport == "mpi" || ranks.transport == "composite") return;
   int const all = std::max(ranks.ranks, 1);
   check_gpus(run, all);
   if (all < run.gpus)

@@ -132,6 +132,9 @@ int hostless_open_single(hostless_transport** transport);
 /* Over an MPI communicator given by its Fortran handle (MPI_Comm_c2f); `vendor` is "openmpi" or "mpich". The
  * program has called MPI_Init and finalises MPI after hostless_close. */
 int hostless_open_mpi(const char* vendor, int fortran_communicator, hostless_transport** transport);
+/* As above, but ranks of one node exchange through memory that they share. A node is a host name;
+ * HOSTLESS_COMPOSITE_RANKS_PER_NODE declares smaller ones. Results have the bits of hostless_open_mpi. */
+int hostless_open_composite(const char* vendor, int fortran_communicator, hostless_transport** transport);
 /* A transport outlives what was made of it: free matrices, solvers and exchanges first. */
 void hostless_close(hostless_transport* transport);
 /* Runs body(transport, user) on `ranks` threads of this process; each gets a transport of its own, valid

@@ -5,13 +5,35 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/guarded.hpp"
 #include "base/processors.hpp"
+#include "hostless/transport/composite.hpp"
 #include "hostless/transport/mpi.hpp"
 
 using namespace hostless::c_interface;
+
+namespace {
+
+void open_over_mpi(char const* vendor, int fortran_communicator, hostless_transport** transport,
+                   bool by_reach) {
+  clear(transport);
+  need(transport, "transport is NULL.");
+  need(vendor, "vendor is NULL. Use openmpi or mpich.");
+  bool const openmpi = std::strcmp(vendor, "openmpi") == 0;
+  if (!openmpi && std::strcmp(vendor, "mpich") != 0)
+    misused(fmt::format("unknown MPI vendor '{}'. Use openmpi or mpich.", vendor));
+  auto made = std::make_unique<hostless_transport>();
+  made->owned = hostless::open_mpi_transport(
+      openmpi ? hostless::MpiVendor::openmpi : hostless::MpiVendor::mpich, fortran_communicator);
+  if (by_reach) made->owned = hostless::open_composite_transport(std::move(made->owned));
+  made->transport = made->owned.get();
+  *transport = made.release();
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -29,19 +51,11 @@ int hostless_open_single(hostless_transport** transport) {
 }
 
 int hostless_open_mpi(char const* vendor, int fortran_communicator, hostless_transport** transport) {
-  return guarded([&] {
-    clear(transport);
-    need(transport, "transport is NULL.");
-    need(vendor, "vendor is NULL. Use openmpi or mpich.");
-    bool const openmpi = std::strcmp(vendor, "openmpi") == 0;
-    if (!openmpi && std::strcmp(vendor, "mpich") != 0)
-      misused(fmt::format("unknown MPI vendor '{}'. Use openmpi or mpich.", vendor));
-    auto made = std::make_unique<hostless_transport>();
-    made->owned = hostless::open_mpi_transport(
-        openmpi ? hostless::MpiVendor::openmpi : hostless::MpiVendor::mpich, fortran_communicator);
-    made->transport = made->owned.get();
-    *transport = made.release();
-  });
+  return guarded([&] { open_over_mpi(vendor, fortran_communicator, transport, false); });
+}
+
+int hostless_open_composite(char const* vendor, int fortran_communicator, hostless_transport** transport) {
+  return guarded([&] { open_over_mpi(vendor, fortran_communicator, transport, true); });
 }
 
 void hostless_close(hostless_transport* transport) { delete transport; }

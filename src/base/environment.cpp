@@ -29,6 +29,7 @@ constexpr std::string_view prefix = "HOSTLESS_";
 // All that a program or a library of hostless asks for, without the prefix.
 std::vector<std::string> const& asked_for() {
   static std::vector<std::string> const names = {"CACHE_DIR",
+                                                 "COMPOSITE_RANKS_PER_NODE",
                                                  "DEADLINE_SCALE",
                                                  "GPU_AWAIT_APART",
                                                  "GPU_GUARD",
@@ -125,6 +126,8 @@ void check_environment() {
                                       "' (it multiplies the deadlines). Set it to a number above 0.");
   }
   check_queue_environment();
+  require_count("HOSTLESS_COMPOSITE_RANKS_PER_NODE", 1,
+                "nodes of the transport composite have so many ranks");
   require_count("HOSTLESS_MPI_DEVICE_BYTES", 0, "rounds of fewer bytes go through pinned memory");
   for (char const* const one : switches) {
     if (variable(one) == nullptr || is_one(one) || is_zero(one)) continue;

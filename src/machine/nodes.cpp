@@ -1,19 +1,16 @@
 #include "hostless/machine/nodes.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <vector>
+
+#include "transport/host_names.hpp"
 
 namespace hostless {
 
 NodeMap find_machines(Group& group) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  auto const hosts = group.all_gather(host);
+  auto const hosts = host_names(group);
   NodeMap map;
-  std::vector<std::array<char, 256>> known;
+  std::vector<HostName> known;
   for (auto const& h : hosts) {
     auto const at = std::find(known.begin(), known.end(), h);
     map.node.push_back(static_cast<int>(at - known.begin()));

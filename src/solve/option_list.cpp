@@ -170,9 +170,10 @@ void add_ranks(List& list) {
       "the transport that the matrix is made on: hostless_run_threads, hostless_open_mpi";
   Option ranks = without(named("ranks", OptionType::job, "Ranks that share the matrix"), Face::c, of_c);
   ranks.standard = "1, with GPUs as many, or those of mpirun";
-  Option transport = without(
-      named("transport", OptionType::job, "What the ranks are: threads, processes of this machine, or mpi"),
-      Face::c, of_c);
+  Option transport = without(named("transport", OptionType::job,
+                                   "What the ranks are: threads, processes of this machine, mpi, or "
+                                   "composite (mpi, and shared memory inside a node)"),
+                             Face::c, of_c);
   transport.standard = "threads; mpi under mpirun or with a communicator";
   add_of_layout(list, OptionGroup::ranks, {ranks, transport});
 }

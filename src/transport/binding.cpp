@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace hostless {
 namespace {
@@ -76,7 +77,29 @@ void check_total(std::vector<Message> const& messages, char const* way) {
   }
 }
 
+int peer_of(Outgoing const& o) { return o.target; }
+int peer_of(Incoming const& i) { return i.source; }
+
+template <class Message>
+std::vector<int> numbered(std::vector<Message> const& messages, int first) {
+  std::vector<std::size_t> order(messages.size());
+  for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(peer_of(messages[a]), messages[a].id) < std::pair(peer_of(messages[b]), messages[b].id);
+  });
+  std::vector<int> numbers(messages.size());
+  int next = first;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    if (k > 0 && peer_of(messages[order[k]]) != peer_of(messages[order[k - 1]])) next = first;
+    numbers[order[k]] = next++;
+  }
+  return numbers;
+}
+
 }  // namespace
+
+std::vector<int> numbers_by_peer(std::vector<Outgoing> const& out, int first) { return numbered(out, first); }
+std::vector<int> numbers_by_peer(std::vector<Incoming> const& in, int first) { return numbered(in, first); }
 
 void check_binding(Group& group, Binding const& binding) {
   auto const ranks = static_cast<std::size_t>(group.size());

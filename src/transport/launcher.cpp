@@ -13,13 +13,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <string_view>
 
 #include "base/child.hpp"
 #include "hostless/base/deadline.hpp"
 #include "transport/processes/mesh.hpp"
+#include "transport/processes/processes_here.hpp"
 #include "transport/signals.hpp"
 
 namespace hostless {
@@ -34,28 +34,6 @@ constexpr std::size_t longest_line = 1 << 16;
   throw Error(ErrorCode::environment,
               what + ": " + std::strerror(error) + " (the ranks cannot be started). " + advice);
 }
-
-// The folder where the ranks meet; only this user can enter it.
-class Rendezvous {
- public:
-  Rendezvous() {
-    char const* const temporary = std::getenv("TMPDIR");
-    path_ = std::string(temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary) + "/hostless-XXXXXX";
-    if (mkdtemp(path_.data()) == nullptr) {
-      cannot("no folder can be made at " + path_, errno, "Set TMPDIR to a folder that can be written.");
-    }
-  }
-  Rendezvous(Rendezvous const&) = delete;
-  Rendezvous& operator=(Rendezvous const&) = delete;
-  ~Rendezvous() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string const& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Passes on whole lines, so that those of several ranks do not mix.
 class Stream {

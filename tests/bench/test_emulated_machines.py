@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -16,6 +18,8 @@ sys.path.insert(0, str(BENCH))
 from emulated_machines import Machines, missing  # noqa: E402
 
 HOSTLESS = os.environ["HOSTLESS_COMMAND"]
+SOLVE = [HOSTLESS, "solve", "--generate", "poisson2d", "--size", "30", "--rtol", "1e-8", "--no-bandwidth", "--quiet"]
+ENDLESS = [HOSTLESS, "solve", "--generate", "poisson2d", "--size", "100", "--max-iterations", "1000000000", "--rtol", "0", "--no-bandwidth", "--quiet"]
 SIGNALLED = "import sys; from emulated_machines import Machines\nwith Machines(2) as machines:\n print(machines.name, flush=True); sys.stdin.read()"
 
 
@@ -39,6 +43,45 @@ class EmulatedMachines(unittest.TestCase):
             for (received, sent), (received_before, sent_before) in zip(machines.bytes(), before):
                 self.assertGreater(received - received_before, size)
                 self.assertGreater(sent - sent_before, size)
+
+    def solve(self, machines, folder, transport):
+        """The result, x, and what the link of the first machine has sent meanwhile."""
+        report, x = Path(folder) / f"{transport}.json", Path(folder) / f"{transport}.npy"
+        before = machines.bytes()[0][1]
+        done = machines.run([*SOLVE, "--transport", transport, "--json", str(report), "--output", str(x)], ranks=2)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return json.loads(report.read_text()), x.read_bytes(), machines.bytes()[0][1] - before
+
+    def test_composite_has_equal_bits_and_sends_less(self):
+        with tempfile.TemporaryDirectory() as folder, Machines(2) as machines:
+            by_reach, x, sent = self.solve(machines, folder, "composite")
+            by_mpi, x_by_mpi, sent_by_mpi = self.solve(machines, folder, "mpi")
+            self.assertEqual((by_reach["choices"]["transport"], by_reach["choices"]["ranks"]), ("composite", "4"))
+            self.assertEqual(by_reach["residual_history"], by_mpi["residual_history"])
+            self.assertEqual(x, x_by_mpi)
+            self.assertLess(sent, sent_by_mpi)
+
+    def test_a_node_of_two_machines_is_refused(self):
+        with Machines(2) as machines:
+            done = machines.run([*SOLVE, "--transport", "composite"], ranks=1, environment={"HOSTLESS_COMPOSITE_RANKS_PER_NODE": "2"})
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("rank 1 is on node 0 with rank 0, and they run on h2 and h1", done.stderr)
+
+    def test_a_killed_rank_of_another_machine_ends_all(self):
+        with tempfile.TemporaryDirectory() as folder, Machines(2) as machines, ThreadPoolExecutor(1) as beside:
+            begun = Path(folder) / "c"
+            words = [*ENDLESS, "--transport", "composite", "--checkpoint", str(begun), "--checkpoint-every", "20"]
+            ending = beside.submit(machines.run, words, ranks=2)
+            while not begun.exists() and not ending.done():
+                time.sleep(0.05)
+            self.assertTrue(begun.exists(), ending.result() if ending.done() else "")
+            for process in subprocess.run(["ip", "netns", "pids", machines.spaces[1]], capture_output=True, text=True).stdout.split():
+                if Path(f"/proc/{process}/cmdline").read_bytes().startswith(f"{HOSTLESS}\0solve".encode()):
+                    os.kill(int(process), signal.SIGKILL)
+                    break
+            else:
+                self.fail("no rank is on the second machine")
+            self.assertNotEqual(ending.result().returncode, 0)
 
     def test_ranks_are_on_machines_of_their_own(self):
         with Machines(2) as machines:

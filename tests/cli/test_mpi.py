@@ -46,6 +46,24 @@ class Mpi:
         result = self.solve(*PROBLEM, "--transport", "mpi", "--ranks", 3, environment={"HOSTLESS_MPI": self.vendor})
         self.assertEqual((result["choices"]["transport"], result["choices"]["ranks"]), ("mpi", "3"))
 
+    def test_nodes_share_memory_inside_and_have_equal_bits(self):
+        """Four ranks as two nodes, and three as one of two and one of one."""
+        self.mpirun(2)
+        for ranks in (3, 4):
+            environment = {"HOSTLESS_MPI": self.vendor, "HOSTLESS_COMPOSITE_RANKS_PER_NODE": "2"}
+            words = (*PROBLEM, "--ranks", ranks, "--route", "two_step", "--ranks-per-node", 2)
+            result = self.solve(*words, "--output", "nodes.npy", "--transport", "composite", environment=environment)
+            self.assertEqual((result["choices"]["transport"], result["status"]), ("composite", "converged"))
+            threads = self.solve(*words, "--output", "threads.npy")
+            self.assertEqual(result["residual_history"], threads["residual_history"])
+            self.assertEqual(self.content("nodes.npy"), self.content("threads.npy"))
+
+    def test_nodes_have_a_number_of_ranks(self):
+        done = self.run_it("solve", *PROBLEM, "--transport", "composite", environment={"HOSTLESS_MPI": self.vendor, "HOSTLESS_COMPOSITE_RANKS_PER_NODE": "two"},
+                           launcher=self.mpirun(2))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("HOSTLESS_COMPOSITE_RANKS_PER_NODE='two'", done.stderr)
+
     def test_a_misspelt_variable_is_told_once_whoever_starts_mpirun(self):
         words = (*PROBLEM, "--no-bandwidth", "--quiet")
         wrong = {"HOSTLESS_SIZECHECK": "1", "HOSTLESS_MPI": self.vendor}

@@ -211,8 +211,9 @@ void add_variants(CLI::App& c, StencilBench& o) {
                "Emulates a network between threads: what is sent arrives so many microseconds later")
       ->needs(variants)
       ->check(real_number(false));
-  c.add_option("--transport", o.ranks.transport, "Of --variants: threads (default), processes or mpi")
-      ->check(one_of({"threads", "processes", "mpi"}));
+  c.add_option("--transport", o.ranks.transport,
+               "Of --variants: threads (default), processes, mpi or composite")
+      ->check(one_of({"threads", "processes", "mpi", "composite"}));
 }
 
 int run_variants(StencilBench& o, Arguments const& arguments) {

@@ -23,6 +23,12 @@ bool started_by_mpi();
 /// Errors  usage  HOSTLESS_MPI holds something else
 std::optional<MpiVendor> mpi_vendor_of_this_process();
 
+/// The same. Errors  environment  none of them
+MpiVendor require_mpi_vendor();
+/// That vendor, or else the first whose plugin can be used here.
+/// Errors  environment  there is none; the text says what each lacks
+MpiVendor usable_mpi_vendor();
+
 /// What the MPI library says of itself that this process has loaded, in one line; empty: it has none.
 std::string mpi_library_of_this_process();
 

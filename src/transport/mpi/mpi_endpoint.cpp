@@ -23,27 +23,6 @@ class Channel {
   bool active = false;
 };
 
-// Numbers the messages between this rank and each peer in the order of their ids: the same numbers on both
-// sides.
-template <class Message, class Peer>
-std::vector<int> tags(std::vector<Message> const& messages, Peer const& peer) {
-  std::vector<std::size_t> order(messages.size());
-  for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(peer(messages[a]), messages[a].id) < std::pair(peer(messages[b]), messages[b].id);
-  });
-  std::vector<int> tag(messages.size());
-  int next = tag_first_message;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    if (k > 0 && peer(messages[order[k]]) != peer(messages[order[k - 1]])) next = tag_first_message;
-    tag[order[k]] = next++;
-  }
-  return tag;
-}
-
-int target_of(Outgoing const& o) { return o.target; }
-int source_of(Incoming const& i) { return i.source; }
-
 class MpiEndpoint final : public Endpoint {
  public:
   MpiEndpoint(std::shared_ptr<World> world, std::size_t slot, Binding const& binding)
@@ -53,14 +32,14 @@ class MpiEndpoint final : public Endpoint {
         binding_(binding),
         out_(binding.out.size()),
         in_(binding.in.size()) {
-    auto const out_tags = tags(binding_.out, target_of);
+    auto const out_tags = numbers_by_peer(binding_.out, tag_first_message);
     for (std::size_t k = 0; k < out_.size(); ++k) {
       Outgoing const& o = binding_.out[k];
       world_->check(MPI_Send_init(o.from, static_cast<int>(o.bytes), MPI_BYTE, o.target, out_tags[k],
                                   communicator_, &out_[k].request),
                     "MPI_Send_init");
     }
-    auto const in_tags = tags(binding_.in, source_of);
+    auto const in_tags = numbers_by_peer(binding_.in, tag_first_message);
     for (std::size_t k = 0; k < in_.size(); ++k) {
       Incoming const& i = binding_.in[k];
       world_->check(MPI_Recv_init(i.to, static_cast<int>(i.bytes), MPI_BYTE, i.source, in_tags[k],

@@ -179,6 +179,22 @@ std::optional<MpiVendor> mpi_vendor_of_this_process() {
   return std::nullopt;
 }
 
+MpiVendor require_mpi_vendor() {
+  if (auto const known = mpi_vendor_of_this_process()) return *known;
+  throw Error(ErrorCode::environment,
+              "the MPI of this mpirun is not known. Set HOSTLESS_MPI to openmpi or mpich.");
+}
+
+MpiVendor usable_mpi_vendor() {
+  if (auto const known = mpi_vendor_of_this_process()) return *known;
+  std::string problems;
+  for (MpiPlugin const& plugin : mpi_plugins()) {
+    if (plugin.problem.empty()) return plugin.vendor;
+    problems += " " + plugin.problem;
+  }
+  throw Error(ErrorCode::environment, "no usable MPI." + problems);
+}
+
 std::string mpi_library_of_this_process() {
   void* const symbol = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
   if (symbol == nullptr) return {};

@@ -8,12 +8,14 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <utility>
 
 #include "hostless/transport/launcher.hpp"
 #include "transport/host_transport.hpp"
 #include "transport/processes/mesh.hpp"
+#include "transport/processes/processes_here.hpp"
 #include "transport/zone/zone.hpp"
 
 namespace hostless {
@@ -138,6 +140,19 @@ std::shared_ptr<Mesh> mesh_of_this_process() {
 
 }  // namespace
 
+Rendezvous::Rendezvous() {
+  char const* const temporary = std::getenv("TMPDIR");
+  path_ = std::string(temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary) + "/hostless-XXXXXX";
+  if (mkdtemp(path_.data()) != nullptr) return;
+  throw Error(ErrorCode::environment,
+              "no folder can be made at " + path_ + ": " + std::strerror(errno) +
+                  " (the ranks cannot be started). Set TMPDIR to a folder that can be written.");
+}
+Rendezvous::~Rendezvous() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
 bool started_by_launcher() {
   return std::getenv("HOSTLESS_RANK") != nullptr && std::getenv("HOSTLESS_SIZE") != nullptr &&
          std::getenv("HOSTLESS_RENDEZVOUS") != nullptr;
@@ -156,6 +171,9 @@ Capabilities processes_capabilities() {
 
 std::unique_ptr<Transport> open_processes_transport() {
   return std::make_unique<ProcessTransport>(mesh_of_this_process());
+}
+std::unique_ptr<Transport> open_processes_transport(int rank, int size, std::string const& folder) {
+  return std::make_unique<ProcessTransport>(std::make_shared<Mesh>(rank, size, folder));
 }
 
 HostTransport processes_transport() {

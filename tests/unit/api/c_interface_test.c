@@ -217,6 +217,8 @@ static void test_callback_and_errors(void) {
   EXPECT(hostless_open_mpi("lam", 0, &other) == HOSTLESS_USAGE && other == NULL);
   EXPECT(strstr(hostless_last_error(), "'lam'") != NULL);
   EXPECT(hostless_open_mpi(NULL, 0, &other) == HOSTLESS_USAGE && hostless_open_mpi("mpich", 0, NULL) == HOSTLESS_USAGE);
+  other = t;
+  EXPECT(hostless_open_composite("lam", 0, &other) == HOSTLESS_USAGE && other == NULL);
   options.partition = "fair";
   EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
   options.partition = "contiguous";
