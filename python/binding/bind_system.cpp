@@ -204,8 +204,8 @@ void bind_making(nb::class_<System>& type) {
            [](System* self, Indices const& offsets, Indices const& columns, Doubles const& values,
               std::int64_t size, Choices const& choices,
               int ranks) { new (self) System(arrays_of(offsets, columns, values, size, 0), choices, ranks); })
-      .def("__init__", [](System* self, std::string const& vendor,
-                          int communicator) { new (self) System(vendor, communicator); })
+      .def("__init__", [](System* self, std::string const& vendor, int communicator,
+                          bool by_reach) { new (self) System(vendor, communicator, by_reach); })
       .def("__init__", [](System* self, GpuRows const& rows, bool same_bits, Choices const& choices,
                           int ranks) { new (self) System(rows, same_bits, choices, ranks); })
       .def("__init__",

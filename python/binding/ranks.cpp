@@ -32,6 +32,17 @@ MpiVendor mpi_vendor_from(std::string const& text) {
   throw Error(ErrorCode::usage, "unknown MPI '" + text + "'. Use openmpi or mpich.");
 }
 
+std::unique_ptr<Transport> open_communicator(MpiVendor mpi, int fortran_communicator, bool by_reach) {
+  auto opened = open_mpi_transport(mpi, fortran_communicator);
+  int const wanted = opened->group().sum(by_reach ? 1 : 0), all = opened->group().size();
+  if (wanted == 0) return opened;
+  if (wanted < all)
+    throw Error(ErrorCode::usage, "transport='composite' on " + std::to_string(wanted) + " of " +
+                                      std::to_string(all) +
+                                      " processes (it is everybody's). Pass the same on all.");
+  return open_composite_transport(std::move(opened));
+}
+
 std::shared_ptr<Ranks> Ranks::single() { return std::shared_ptr<Ranks>(new Ranks(single_transport())); }
 
 std::shared_ptr<Ranks> Ranks::of_mpi(std::string const& vendor, int fortran_communicator) {

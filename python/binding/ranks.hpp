@@ -13,6 +13,7 @@
 #include "away.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/transport/composite.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "hostless/transport/transport.hpp"
 
@@ -20,6 +21,9 @@ namespace hostless::python {
 
 /// By its name. Errors  usage  another one than openmpi or mpich
 MpiVendor mpi_vendor_from(std::string const& text);
+/// The transport of a communicator; by_reach: composite, else MPI alone. Collective.
+/// Errors  usage  some processes ask for composite and others do not; on all
+std::unique_ptr<Transport> open_communicator(MpiVendor mpi, int fortran_communicator, bool by_reach);
 
 /// One rank's end of a transport, for as long as it is there: of a thread of run_threads until its function
 /// returns, else until it is closed. Used by one thread at a time.

@@ -73,9 +73,9 @@ System::System(std::int64_t size, Operator apply, nanobind::object callable)
   });
 }
 
-System::System(std::string const& vendor, int fortran_communicator) : mpi_(true), rank_(1) {
+System::System(std::string const& vendor, int fortran_communicator, bool by_reach) : mpi_(true), rank_(1) {
   MpiVendor const mpi = mpi_vendor_from(vendor);
-  team_ = std::make_unique<ThreadTeam>([=] { return open_mpi_transport(mpi, fortran_communicator); },
+  team_ = std::make_unique<ThreadTeam>([=] { return open_communicator(mpi, fortran_communicator, by_reach); },
                                        [this](Transport& t) { forget(t); });
 }
 

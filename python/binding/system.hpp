@@ -43,7 +43,8 @@ class System {
   System(std::int64_t size, Operator apply, nanobind::object callable);
   /// This process is one rank of an MPI communicator, and brings its rows by `lay_out`: until then it has no
   /// matrix, and can only agree. Collective, as everything that such a system does.
-  System(std::string const& vendor, int fortran_communicator);
+  /// by_reach: those of a node share memory.
+  System(std::string const& vendor, int fortran_communicator, bool by_reach);
   ~System();
   System(System const&) = delete;
   System& operator=(System const&) = delete;

@@ -33,7 +33,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
 
     ranks          threads of this process that share the rows; where not given one, with gpus as many as GPUs
     gpus           a number, "all", or a list of the first ones; with comm, of each machine, a process for each
-    transport      "threads", or "mpi" with comm
+    transport      "threads"; with comm "mpi", or "composite" (processes of a node share memory)
     comm           an mpi4py communicator: A, b and x0 are then this process's rows [first, last) = row_range. Collective;
                    an error of one process is raised on all of them.
     full_output    also returns a hostless.Result

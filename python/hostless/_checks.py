@@ -107,7 +107,7 @@ def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[i
                     oversubscribe: bool) -> None:
     """ranks: None where not given."""
     if comm is not None:
-        if transport not in ("threads", "mpi") or ranks is not None:
+        if transport not in ("threads", "mpi", "composite") or ranks is not None:
             raise UsageError("ranks or a transport together with comm (its processes are the ranks). Drop them.")
         return
     if ranks is not None:
@@ -117,8 +117,8 @@ def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[i
                          "of its own). Leave ranks out.")
     if row_range is not None:
         raise UsageError("row_range without comm (a matrix of one process has all its rows). Pass comm=, or drop it.")
-    if transport == "mpi":
-        raise UsageError("transport='mpi' without a communicator (it says who the ranks are). Pass comm=.")
+    if transport in ("mpi", "composite"):
+        raise UsageError(f"transport={transport!r} without a communicator (it says who the ranks are). Pass comm=.")
     if transport != "threads":
         raise UsageError(f"transport={transport!r} (ranks of a Python process are its threads). Use 'threads', comm= "
                          "with mpi4py, or the command `hostless solve --transport processes`.")

@@ -105,7 +105,7 @@ class Matrix(_Base):
                             self._choices.oversubscribe)
 
         if comm is not None:
-            self._of_share(A, shift, comm, row_range, set_all)
+            self._of_share(A, shift, comm, row_range, transport == "composite", set_all)
         else:
             set_all()
             self._of_process(A, shift, max(self._gpus, 1) if ranks is None else ranks)
@@ -202,9 +202,10 @@ class Matrix(_Base):
         apply = function_of(A.matvec, A.shape[0])
         self._system = _core.System(A.shape[0], apply if shift == 0 else lambda v: apply(v) - shift * v)
 
-    def _of_share(self, A: Any, shift: float, comm: Any, row_range: Optional[tuple], set_all: Callable[[], None]) -> None:
+    def _of_share(self, A: Any, shift: float, comm: Any, row_range: Optional[tuple], by_reach: bool,
+                  set_all: Callable[[], None]) -> None:
         # First of all, so that whatever is refused on one process is refused on all.
-        self._system = _core.System(vendor_of(comm), comm.py2f())
+        self._system = _core.System(vendor_of(comm), comm.py2f(), by_reach)
 
         def prepare() -> tuple:
             set_all()

@@ -31,6 +31,15 @@ whole = np.concatenate(comm.allgather(x))
 assert np.linalg.norm(A @ whole - b) <= 1.001e-9 * np.linalg.norm(b)
 assert result.choices["transport"] == "mpi" and result.choices["ranks"] == str(comm.size)
 
+x_by_reach, info, result = hostless.cg(A[first:last], b[first:last], comm=comm, row_range=(first, last), rtol=1e-9, transport="composite",
+                                       preconditioner="jacobi", full_output=True)
+assert info == 0 and np.array_equal(x, x_by_reach) and result.choices["transport"] == "composite"
+try:
+    hostless.Matrix(A[first:last], comm=comm, row_range=(first, last), transport="composite" if comm.rank == 0 else "mpi")
+    assert comm.size == 1, "accepted"
+except hostless.UsageError:
+    pass
+
 scale = 1 / A.diagonal()[first:last]
 with hostless.Matrix(A[first:last], comm=comm, row_range=(first, last)) as matrix:
     assert matrix.ranks == comm.size
