@@ -127,9 +127,11 @@ def draw(content, path):
         fields = [(f"{field}: depth", lines, "depth") for field, lines in lines_of(content["rows"], "depth").items()] + fields
     figure = Figure(figsize=(4.2 * len(fields), 3.6), layout="constrained")
     cells = figure.subplots(1, len(fields), squeeze=False)[0]
+    looks = {label: (MARKS[k % len(MARKS)], f"C{k}") for k, label in enumerate(dict.fromkeys(row["label"] for row in content["rows"]))}
     for cell, (field, lines, key) in zip(cells, fields):
-        for mark, (label, points) in zip(MARKS, lines.items()):
-            cell.plot(*zip(*points), marker=mark, label=label)
+        for label, points in lines.items():
+            mark, colour = looks[label]
+            cell.plot(*zip(*points), marker=mark, color=colour, label=label)
         cell.set_title(field, fontsize="medium")
         cell.set_xscale("log", base=10 if content["what"] == "latency" else 2)
         cell.set_xlabel("latency, µs" if content["what"] == "latency" else whose(content))
@@ -140,7 +142,8 @@ def draw(content, path):
             cell.set_xticks(sorted({at for points in lines.values() for at, _ in points}))
             cell.xaxis.set_major_formatter(lambda at, _: f"{at:g}")
             cell.set_ylim(bottom=0)
-    cells[0].legend(fontsize="small")
+    drawn = {line.get_label(): line for cell in cells for line in cell.get_lines()}  # no field need have all
+    cells[0].legend(drawn.values(), drawn.keys(), fontsize="small")
     plots.write_svg(figure, path)
 
 

@@ -86,5 +86,20 @@ class Scaling(unittest.TestCase):
                 self.assertIn(words, text)
 
 
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+    def test_a_variant_looks_alike_in_all_fields(self):
+        def row(field, label):
+            return {"field": field, "at": 1, "variant": label, "label": label, "best_us": 2.0, "depth": 1}
+
+        content = {"what": "strong", "cores": 2, "rows": [row("one", "alone"), row("one", "both"), row("two", "both"), row("two", "late")]}
+        file = self.folder / "drawn.json"
+        file.write_text(json.dumps(content))
+        self.call("strong", "--draw", file, "--picture", self.folder / "a.svg")
+        text = (self.folder / "a.svg").read_text()
+        colours = [text.count(colour) > 0 for colour in ("#1f77b4", "#ff7f0e", "#2ca02c")]
+        self.assertEqual(colours, [True, True, True])
+        self.assertIn("late", text)
+
+
 if __name__ == "__main__":
     unittest.main()
