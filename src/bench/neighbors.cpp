@@ -39,8 +39,7 @@ class Call {
        WaitLimits limits)
       : mine_(&what.mine),
         rank_(transport.group().rank()),
-        send_(std::make_shared<Bytes>(bytes)),
-        receive_(bytes * what.mine.sources.size()) {
+        memory_(std::make_shared<Memory>(Memory{Bytes(bytes), Bytes(bytes * what.mine.sources.size())})) {
     Group& group = transport.group();
     group.together([&] {
       if (way.by_library && !what.vendor)
@@ -55,16 +54,16 @@ class Call {
     } else {
       Neighborhood const neighborhood(transport, what.mine.sources, what.mine.destinations,
                                       {way.route, what.ranks_per_node});
-      planned_ = neighborhood.allgather(*send_, receive_);
+      planned_ = neighborhood.allgather(memory_->sent, memory_->received);
       exchange_ = std::make_unique<Exchange>(transport, planned_.plan, std::vector<Field>{planned_.field},
-                                             ExchangeOptions{limits, send_, std::nullopt});
+                                             ExchangeOptions{limits, memory_, std::nullopt});
     }
     set_up_s_ = group.max(std::chrono::duration<double>(Clock::now() - begin).count());
   }
 
   void operator()() {
     ++calls_;
-    if (library_) return library_->allgather(*send_, receive_);
+    if (library_) return library_->allgather(memory_->sent, memory_->received);
     exchange_->start();
     if (!exchange_->wait()) lose("in an allgather");
   }
@@ -72,12 +71,13 @@ class Call {
   /// A call whose every byte is looked at.
   void prove(Group& group, std::uint64_t number) {
     auto const seed = [number](int rank) { return mixed(number) + (static_cast<std::uint64_t>(rank) << 40); };
-    fill_known(*send_, seed(rank_));
-    std::fill(receive_.begin(), receive_.end(), std::byte{0});
+    fill_known(memory_->sent, seed(rank_));
+    std::fill(memory_->received.begin(), memory_->received.end(), std::byte{0});
     (*this)();
     group.together([&] {
       for (std::size_t k = 0; k < mine_->sources.size(); ++k) {
-        auto const block = std::span(receive_).subspan(k * send_->size(), send_->size());
+        auto const block =
+            std::span(memory_->received).subspan(k * memory_->sent.size(), memory_->sent.size());
         std::size_t const at = first_unknown(block, seed(mine_->sources[k]));
         if (at != block.size())
           throw wrong(fmt::format("rank {}: byte {} of the block of rank {} is another one", rank_, at,
@@ -101,7 +101,8 @@ class Call {
       ++timing.messages;
     };
     if (library_)
-      for (int const target : mine_->destinations) add(target, static_cast<std::int64_t>(send_->size()));
+      for (int const target : mine_->destinations)
+        add(target, static_cast<std::int64_t>(memory_->sent.size()));
     for (Stage const& stage : planned_.plan.stages)
       for (Message const& message : stage.out)
         add(message.target, message.items * static_cast<std::int64_t>(planned_.field.item_bytes));
@@ -114,10 +115,12 @@ class Call {
   }
 
  private:
+  struct Memory {  // MPI may still read and write it when a loss has ended the call
+    Bytes sent, received;
+  };
   Neighbors const* mine_;
   int rank_;
-  std::shared_ptr<Bytes> send_;
-  Bytes receive_;
+  std::shared_ptr<Memory> memory_;
   std::unique_ptr<LibraryNeighbors> library_;
   NeighborCollective planned_;
   std::unique_ptr<Exchange> exchange_;
