@@ -72,7 +72,8 @@ struct StencilRun::Parts {
   std::vector<GridArray> now, next, coefficients;
   std::unique_ptr<HaloExchange> exchange, coefficient_exchange;
   std::vector<char> given;
-  bool ready = false;  ///< coefficients have their halos
+  bool ready =
+      false;  ///< coefficients have their halos, and both arrays what stays as given; agreed in a run
   std::int64_t steps = 0;
   std::int64_t to_come = 0;  ///< steps of this run that are not taken yet
   std::int64_t lasting = 0;  ///< steps that halos are still good for
@@ -281,6 +282,13 @@ struct StencilRun::Parts {
     totals.resize(mine.size());
     return exchange->exchange().finish_sum(totals);
   }
+  /// What was given anew on one rank is in the halos of others, and coefficients travel by all. False: a peer is lost.
+  bool agree_whether_ready() {
+    std::vector<double> totals;
+    if (!sum({ready ? 0.0 : 1.0}, totals)) return false;
+    ready = totals[0] == 0;
+    return true;
+  }
   /// So that all ranks know what one has raised, before the next step.
   bool hear(bool& asked, double& seconds) {
     std::vector<double> totals;
@@ -405,7 +413,11 @@ StencilResult StencilRun::run(std::int64_t steps, StencilStop const& stop) {
   StencilResult result;
   auto const begin = Clock::now();
   double const waited = parts.exchange->exchange().waited_s();
-  step_and_look(parts, steps, stop, result);
+  if (parts.agree_whether_ready()) {
+    step_and_look(parts, steps, stop, result);
+  } else {
+    parts.lost(result);
+  }
   parts.exchange->exchange().lower();
   result.run_s = std::chrono::duration<double>(Clock::now() - begin).count();
   result.exchange_s = parts.exchange->exchange().waited_s() - waited;

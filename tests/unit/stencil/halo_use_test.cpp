@@ -1,9 +1,11 @@
-// How often halos travel: looks, and ears for others between them, do not use them up.
+// How often halos travel: looks, and ears for others between them, do not use them up. What one rank alone gives anew
+// reaches the others, too.
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "forwarding_endpoint.hpp"
+#include "hostless/stencil/body.hpp"
 #include "hostless/stencil/catalogue.hpp"
 #include "hostless/stencil/stencil.hpp"
 
@@ -68,6 +70,55 @@ TEST(HaloUse, ExchangesAreAsFarApartAsHalosAreDeep) {
           EXPECT_EQ(mine[static_cast<std::size_t>(k)], alone[static_cast<std::size_t>(k)]) << k;
       });
     }
+}
+
+/// Relaxes to what a coefficient says, by its neighbours' word too.
+struct Pulled {
+  static constexpr int axes = 2, radius = 1, coefficients = 1;
+  template <class Cell>
+  HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
+    using T = typename Cell::value_type;
+    return T(0.25) * (u(-1, 0) + u(1, 0)) + T(0.25) * (u.of(1, -1, 0) + u.of(1, 1, 0));
+  }
+};
+
+/// Cells of a run in which those of the first rank alone are given anew after some steps.
+/// array  that is given: 0: the field; 1: its coefficient
+std::vector<double> cells_after(StencilKernel const& kernel, int ranks, int array) {
+  constexpr int rows = 24, columns = 9, deep = 4;
+  std::vector<double> all(rows * columns);
+  CellArray const seen{all.data(), {columns * 8, columns * 8, 8}};
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    StencilOptions options;
+    options.depth = deep;
+    options.ranks_along = {ranks, 1, 1};
+    StencilRun run(transport, {{rows, 1, columns}, {}}, kernel, options);
+    std::vector<double> mine(all.size());
+    CellArray const of_mine{mine.data(), seen.stride};
+    auto const fill = [&](int number) {
+      for (std::size_t k = 0; k < mine.size(); ++k)
+        mine[k] = static_cast<double>((k + static_cast<std::size_t>(number)) * 2654435761u % 1000) / 4000;
+    };
+    for (int one = 0; one < kernel.arrays(); ++one) {
+      fill(one);
+      run.give(one, of_mine);
+    }
+    EXPECT_EQ(run.run(deep + 1).status, StencilStatus::steps_done);
+    fill(array);
+    if (array == 0) run.take(0, of_mine);
+    for (std::size_t k = 0; k < all.size() / 2; ++k) mine[k] += 0.125;
+    if (run.box().low[0] == 0) run.give(array, of_mine);
+    EXPECT_EQ(run.run(2 * deep).status, StencilStatus::steps_done);
+    run.take(0, seen);  // each its own
+  });
+  return all;
+}
+
+TEST(HaloUse, OneRankAloneMayGiveAnew) {
+  StencilKernel const plain = make_stencil("heat", 2, 8);
+  EXPECT_EQ(cells_after(plain, 2, 0), cells_after(plain, 1, 0));
+  StencilKernel const with_coefficient = kernel_of<double>(Pulled{}, "pulled");
+  EXPECT_EQ(cells_after(with_coefficient, 2, 1), cells_after(with_coefficient, 1, 1));
 }
 
 }  // namespace
