@@ -59,8 +59,10 @@ QueueState::~QueueState() {
 
 void QueueState::add(Item item) {
   ++enqueued_;
-  if (!item.requests.empty() && !by_calls_.load() &&
-      !item.requests.front()->communicator->may_progress_by_thread()) {
+  bool const needs_calls = std::any_of(item.requests.begin(), item.requests.end(), [](auto const& request) {
+    return !request->communicator->may_progress_by_thread();
+  });
+  if (needs_calls && !by_calls_.load()) {
     std::lock_guard const running(run_mutex_);  // the thread does what it has begun, and no more
     by_calls_.store(true);
     ByCalls& all = by_calls();

@@ -1,0 +1,49 @@
+// Who calls a library: threads of queues only where it may be called by them.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+#include "hostless/queue/queue.hpp"
+#include "played_library.hpp"
+
+namespace hostless::test {
+namespace {
+
+/// A message of a rank to itself.
+struct Loop {
+  explicit Loop(Transport& transport) : communicator(transport) {
+    std::array<Request*, 2> const all{&send, &receive};
+    match(all);
+  }
+  Communicator communicator;
+  std::array<std::byte, 8> out{std::byte{7}}, in{};
+  Request send = communicator.send_init(out, 0, 1), receive = communicator.receive_init(in, 0, 1);
+};
+
+// Whichever request of an item stands first, and whatever the queue's thread has begun before.
+TEST(QueueProgress, ALibraryThatNoThreadMayCallIsCalledByCallsAlone) {
+  PlayedLibrary by_thread(true), by_calls(false);
+  Loop free(by_thread), bound(by_calls);
+  auto const caller = std::this_thread::get_id();
+  int of_others = 0, starts = 0;
+  by_calls.at_start = [&] { ++starts, of_others += std::this_thread::get_id() != caller ? 1 : 0; };
+  constexpr int many = 300;
+  for (int k = 0; k < many; ++k) {
+    Queue queue;
+    if (k % 3 != 0) queue.enqueue_function([] {});  // the thread begins
+    std::array<Request*, 2> const to_free{&free.receive, &bound.receive}, from_free{&free.send, &bound.send};
+    queue.enqueue_start(to_free);
+    queue.enqueue_start(from_free);
+    queue.enqueue_wait(to_free);
+    queue.enqueue_wait(from_free);
+    queue.wait();
+  }
+  EXPECT_EQ(starts, 2 * many);
+  EXPECT_EQ(of_others, 0);
+  EXPECT_EQ(bound.in, bound.out);
+  EXPECT_EQ(free.in, free.out);
+}
+
+}  // namespace
+}  // namespace hostless::test
