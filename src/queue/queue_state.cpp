@@ -102,11 +102,13 @@ QueueState::Item* QueueState::front() {
   return items_.empty() ? nullptr : &items_.front();  // a deque keeps it in place
 }
 
-bool QueueState::advance() {
+bool QueueState::advance(By by) {
   std::unique_lock const running(run_mutex_, std::try_to_lock);
   if (!running.owns_lock()) return false;
   bool moved = false;
   while (Item* const item = front()) {
+    // Under the lock: what add() lets in after it has said so is not the thread's.
+    if (by == By::thread && by_calls_.load()) return moved;
     if (!execute(*item)) return moved;
     moved = true;
     reached(*item);
@@ -224,7 +226,7 @@ void QueueState::lose(Item& item) {
 
 void QueueState::work_by_thread() {
   for (Turns turns;;) {
-    bool const moved = !by_calls_.load() && advance();
+    bool const moved = !by_calls_.load() && advance(By::thread);
     if (moved) turns = {};
     std::unique_lock lock(items_mutex_);
     if (ends_ && (items_.empty() || by_calls_.load())) return;
@@ -248,7 +250,7 @@ void QueueState::advance_all() {
     for (auto const& one : all.queues)
       if (auto queue = one.lock()) queues.push_back(std::move(queue));
   }
-  for (auto const& queue : queues) queue->advance();
+  for (auto const& queue : queues) queue->advance(By::call);
 }
 
 void QueueState::drain() {

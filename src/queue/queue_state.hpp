@@ -69,9 +69,11 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
     Clock::time_point looked{};
   };
 
+  enum class By : std::uint8_t { thread, call };
+
   void add(Item item);
   /// Does what can be done without waiting. True: something was.
-  bool advance();
+  bool advance(By by);
   bool execute(Item& item);
   bool execute_wait(Item& item);
   void reached(Item const& item);
