@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <span>
 
@@ -21,15 +22,20 @@ namespace {
 
 constexpr int most_axes = 4;
 
-/// The product is `ranks`; each prime, largest first, lengthens the shortest axis.
-std::array<int, most_axes> axes_of(int ranks, int dimension) {
-  std::vector<int> primes;
-  for (int left = ranks, prime = 2; left > 1; ++prime)
-    for (; left % prime == 0; left /= prime) primes.push_back(prime);
-  std::array<int, most_axes> axes{1, 1, 1, 1};
-  for (auto prime = primes.rbegin(); prime != primes.rend(); ++prime)
-    *std::min_element(axes.begin(), axes.begin() + dimension) *= *prime;
-  return axes;
+/// The product is `ranks`, the sum the least; the longest come first.
+/// most  of an axis
+std::vector<int> axes_of(int ranks, int dimension, int most) {
+  if (dimension == 1) return ranks <= most ? std::vector{ranks} : std::vector<int>{};
+  std::vector<int> best;
+  auto const sum = [](auto const& of) { return std::accumulate(of.begin(), of.end(), std::int64_t{0}); };
+  for (int length = std::min(ranks, most); length > 0; --length) {
+    if (ranks % length != 0) continue;
+    std::vector<int> axes = axes_of(ranks / length, dimension - 1, length);
+    if (axes.empty()) continue;
+    axes.insert(axes.begin(), length);
+    if (best.empty() || sum(axes) < sum(best)) best = std::move(axes);
+  }
+  return best;
 }
 
 /// One way of making an allgather of one size, ready to be called.
@@ -37,9 +43,9 @@ class Call {
  public:
   Call(Transport& transport, NeighborAllgather const& what, NeighborWay const& way, std::size_t bytes,
        WaitLimits limits)
-      : mine_(&what.mine),
-        rank_(transport.group().rank()),
-        memory_(std::make_shared<Memory>(Memory{Bytes(bytes), Bytes(bytes * what.mine.sources.size())})) {
+      : mine_(&what.mine), rank_(transport.group().rank()), memory_(std::make_shared<Memory>()) {
+    memory_->sent.resize(bytes);
+    memory_->received.resize(bytes * what.mine.sources.size());
     Group& group = transport.group();
     group.together([&] {
       if (way.by_library && !what.vendor)
@@ -178,10 +184,11 @@ Neighbors moore(int ranks, int rank, int dimension, int radius) {
     throw Error(ErrorCode::usage, fmt::format("a Moore neighbourhood of {} axes and radius {} (1 to {} axes, "
                                               "from 1 on). Use others.",
                                               dimension, radius, most_axes));
-  auto const axes = axes_of(ranks, dimension);
+  auto const axes = axes_of(ranks, dimension, ranks);
   std::set<int> reached{rank};
-  for (int axis = 0, stride = 1; axis < dimension; stride *= axes[static_cast<std::size_t>(axis)], ++axis) {
-    int const length = axes[static_cast<std::size_t>(axis)], steps = std::min(radius, length / 2);
+  int stride = 1;
+  for (int const length : axes) {
+    int const steps = std::min(radius, length / 2);
     std::set<int> wider;
     for (int const from : reached) {
       int const at = from / stride % length;
@@ -189,6 +196,7 @@ Neighbors moore(int ranks, int rank, int dimension, int radius) {
         wider.insert(from + ((at + step + length) % length - at) * stride);
     }
     reached = std::move(wider);
+    stride *= length;
   }
   reached.erase(rank);
   std::vector<int> const list(reached.begin(), reached.end());

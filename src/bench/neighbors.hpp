@@ -23,7 +23,7 @@ struct Neighbors {
 /// Each ordered pair of ranks with probability `density` (0 to 1), the same for a seed on every machine.
 Neighbors random_sparse(int ranks, int rank, double density, std::uint64_t seed);
 
-/// Ranks in a grid, as near to a cube as can be, whose axes close into rings: all that are at most `radius` steps away
+/// Ranks in a grid, as near to a cube as can be (the sum of its axes is the least), whose axes close into rings: all that are at most `radius` steps away
 /// along every axis, each once where an axis is so short that several steps lead to one rank.
 /// dimension  1 to 4 axes
 Neighbors moore(int ranks, int rank, int dimension, int radius);
