@@ -96,6 +96,7 @@ std::unique_ptr<T[]> untouched(std::int64_t n) {
 struct Tally {
   double bytes_per_s = 0.0;
   bool right = true;
+  bool waited_too_long = false;  ///< for the others: nothing was walked
 };
 
 template <class Walk>
@@ -141,8 +142,9 @@ double measure(int threads, double seconds, std::int64_t items, double bytes_an_
     ready.fetch_add(1);
     auto const waited = wait_for([&] { return ready.load() == threads; }, [&] { return stop.load(); },
                                  Deadline::after(WaitLimits::from_environment().first_s));
-    if (waited != Waited::done) return;
-    tallies[static_cast<std::size_t>(t)] = walk_for(first, last, seconds, bytes_an_item, walk);
+    Tally& tally = tallies[static_cast<std::size_t>(t)];
+    tally.waited_too_long = waited == Waited::late;
+    if (waited == Waited::done) tally = walk_for(first, last, seconds, bytes_an_item, walk);
   };
   std::vector<std::thread> team;
   std::string trouble;
@@ -162,6 +164,12 @@ double measure(int threads, double seconds, std::int64_t items, double bytes_an_
   }
   double rate = 0.0;
   for (Tally const& tally : tallies) {
+    if (tally.waited_too_long) {
+      throw Error(ErrorCode::environment,
+                  "a thread waited too long for the other ones of " + std::to_string(threads) +
+                      " to write their memory (they measure at the same time). Use fewer threads, or raise "
+                      "HOSTLESS_DEADLINE_SCALE.");
+    }
     if (!tally.right || tally.bytes_per_s <= 0) {
       throw Error(
           ErrorCode::environment,

@@ -141,5 +141,20 @@ TEST_F(BandwidthOfPoorMachine, WithoutRoomForItsThreads) {
 
 #endif
 
+// Those who wait for the others to write are late: that is no fault of the memory.
+TEST(Bandwidth, ThreadsThatAreLateAreCalledSo) {
+  constexpr char const* scale = "HOSTLESS_DEADLINE_SCALE";
+  std::string const before = std::getenv(scale) != nullptr ? std::getenv(scale) : "1";
+  setenv(scale, "1e-12", 1);
+  std::string said;
+  try {
+    measure_read_bandwidth(3, 1e-3);
+  } catch (Error const& e) {
+    said = e.what();
+  }
+  setenv(scale, before.c_str(), 1);
+  EXPECT_EQ(said.find("a thread waited too long for the other ones of 3 "), 0u) << said;
+}
+
 }  // namespace
 }  // namespace hostless
