@@ -98,7 +98,7 @@ class CellStepper {
   /// Copies this rank's cells of a field into the caller's array. Local. Errors  usage  no such field
   virtual void take(int field, CellArray const& cells) const = 0;
   /// Takes `steps` steps, or fewer where `stop` ends it. Collective over the ranks that step together. After
-  /// a lost peer the cells are those of the last exchange, on a GPU of the last launch that ended.
+  /// a lost peer the cells are those of the last complete step, on a GPU of the last launch that ended.
   /// Errors  usage  steps below 0; arrays that were not given; a stop that makes no sense
   virtual StencilResult run(std::int64_t steps, StencilStop const& stop = {}) = 0;
 };
