@@ -54,7 +54,7 @@ class Predict(Command):
         for read, counted in zip(self.points("A.mtx", *words), self.points("--generate", "poisson1d", "--size", 4096, *words)):
             for key in ("ranks", "rows", "entries", "rows_of_a_rank", "exchange_s", "exchange"):
                 self.assertEqual(read[key], counted[key], key)
-            self.assertAlmostEqual(read["seconds"] / counted["seconds"], 1, delta=1e-3)  # inner ranks have an entry more than the mean
+            self.assertAlmostEqual(read["seconds"] / counted["seconds"], 1, delta=1e-9)  # the most of any rank, not the mean
 
     def test_rows_that_wait_are_those_of_the_matrix(self):
         # Four boxes of 8 x 8 cells: 15 of each have a neighbour elsewhere.

@@ -26,15 +26,18 @@ Grid grid_of(ProblemOptions const& p) {
   return grid;
 }
 
-// Each cell and those beside it along an axis, or within one step along all.
-double entries_of(Grid const& grid, bool with_corners) {
+// Of a box: each cell and those beside it along an axis, or within one step along all, where the grid goes on.
+double entries_of(Box const& box, Grid const& grid, bool with_corners) {
   double cells = 1, all = 1, beside = 0;
-  for (std::int64_t const extent : grid.extent) {
-    cells *= static_cast<double>(extent);
-    all *= static_cast<double>(3 * extent - 2);
+  std::array<double, 3> extent{}, ends{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    extent[axis] = static_cast<double>(box.extent(static_cast<int>(axis)));
+    ends[axis] = (box.low[axis] == 0) + (box.high[axis] == grid.extent[axis]);
+    cells *= extent[axis];
+    all *= 3 * extent[axis] - ends[axis];
   }
-  for (std::int64_t const extent : grid.extent)
-    beside += 2 * cells / static_cast<double>(extent) * static_cast<double>(extent - 1);
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    beside += cells / extent[axis] * (2 * extent[axis] - ends[axis]);
   return with_corners ? all : cells + beside;
 }
 
@@ -167,14 +170,16 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   BoxPartition const boxes{grid, least_surface(grid, radius, nodes.ranks())};
   SolvedShare share;
   share.rows = static_cast<double>(problem_rows(problem));
-  share.entries = entries_of(grid, problem.kind == "poisson27");
+  bool const with_corners = problem.kind == "poisson27";
+  share.entries = entries_of({{0, 0, 0}, grid.extent}, grid, with_corners);
   for (Rank rank = 0; rank < nodes.ranks(); ++rank) {
-    share.work.rows = std::max(share.work.rows, static_cast<double>(boxes.box(rank).cells()));
-    share.work.border_rows = std::max(share.work.border_rows, border_of(boxes.box(rank), grid));
+    Box const box = boxes.box(rank);
+    share.work.rows = std::max(share.work.rows, static_cast<double>(box.cells()));
+    share.work.entries = std::max(share.work.entries, entries_of(box, grid, with_corners));
+    share.work.border_rows = std::max(share.work.border_rows, border_of(box, grid));
   }
-  share.work.entries = share.entries / share.rows * share.work.rows;
   if (nodes.ranks() == 1) return share;
-  CoarsePatterns const halo = box_strips(boxes, depth, problem.kind != "poisson27");
+  CoarsePatterns const halo = box_strips(boxes, depth, !with_corners);
   for (Route route : all_routes)  // others cut strips
     if (!cuts_items(route)) share.counts.push_back(count_exchange(route, halo.patterns, nodes, halo.weights));
   return share;
