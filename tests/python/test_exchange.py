@@ -38,6 +38,11 @@ def test_what_comes_back_and_which_rank_is_which():
     assert hostless.run_threads(3, body) == [["first"]] * 3
 
 
+def test_numbers_in_arrays_of_objects_are_numbers():
+    plan = hostless.ExchangePlan(np.array([2**40, 3, 5], object), np.array([5], object))
+    assert (plan.owned, plan.ghosts) == (3, 1)
+
+
 def test_alone_a_rank_reads_its_own_items():
     plan = hostless.ExchangePlan([7, 3, 5], [5, 7])
     assert (plan.rank, plan.ranks, plan.owned, plan.ghosts, plan.first_owned) == (0, 1, 3, 2, 0)
@@ -250,6 +255,8 @@ class TestRefused:
         "twice": (dict(owned=[3, 3]), hostless.UsageError, "3"),
         "nobody's": (dict(ghosts=[99]), hostless.UsageError, "ghosts\\[0\\] is item 99, which no rank owns"),
         "floats": (dict(owned=[0.5]), TypeError, "owned is float64"),
+        "an object beyond 64 bits": (dict(owned=np.array([3, 2**64], object)), hostless.UsageError, "owned\\[1\\] is 18446744073709551616"),
+        "objects": (dict(owned=np.array([True, False], object)), TypeError, "owned is object"),
         "no numbers": (dict(ghosts="01"), TypeError, "ghosts is a str"),
         "two dimensions": (dict(ghosts=[[1]]), TypeError, "shape \\(1, 1\\)"),
         "a route": (dict(route="teleport"), hostless.UsageError, "route='teleport'"),

@@ -139,9 +139,9 @@ def _side(given: tuple, what: str, neighbours: int, writes: bool, has_axis: bool
     if what == "send" and counts is None and not has_axis:
         return array, words  # of a gather: all of it
     if not has_axis:
-        words.counts = integers(counts, f"{what}_counts", np.int64).tolist()
+        words.counts = integers(counts, f"{what}_counts", np.int64, "Give a smaller one.").tolist()
         if displacements is not None:
-            words.displacements = integers(displacements, f"{what}_displacements", np.int64).tolist()
+            words.displacements = integers(displacements, f"{what}_displacements", np.int64, "Give a smaller one.").tolist()
             if not words.displacements and neighbours:
                 raise UsageError(f"{what}_displacements: 0 for {neighbours} neighbours (each block has one). Pass as many, or none.")
     return array, words

@@ -177,7 +177,7 @@ def plan_words(route: Any, around: Any, ranks_per_node: Any) -> tuple:
     return words, f"route={route!r}, around={words.around}, ranks_per_node={words.ranks_per_node}"
 
 
-def integers(given: Any, what: str, kind: Any) -> np.ndarray:
+def integers(given: Any, what: str, kind: Any, advice: str = "Number them from 0 on.") -> np.ndarray:
     if not is_array(given) and not isinstance(given, range):
         raise TypeError(f"{what} is a {type(given).__name__} (numbers of items are meant). Pass an array or a list of integers.")
     if isinstance(given, np.ma.MaskedArray):
@@ -185,18 +185,19 @@ def integers(given: Any, what: str, kind: Any) -> np.ndarray:
     array = _counted(given, what) if isinstance(given, range) else np.asarray(to_numpy(given))
     if array.size == 0:
         array = array.reshape(-1).astype(kind)
-    if array.dtype == object and array.ndim == 1 and all(isinstance(one, int) for one in array):
+    if array.dtype == object and array.ndim == 1 and all(isinstance(one, int) and not isinstance(one, bool) for one in array):
         kind_limits = np.iinfo(kind)  # NumPy has no type for all of them
-        k = next(k for k, one in enumerate(array) if not kind_limits.min <= one <= kind_limits.max)
-        raise UsageError(f"{what}[{k}] is {array[k]} (items are counted up to {kind_limits.max}). Number them from 0 on.")
+        k = next((k for k, one in enumerate(array) if not kind_limits.min <= one <= kind_limits.max), None)
+        if k is not None:
+            raise UsageError(f"{what}[{k}] is {array[k]} (items are counted up to {kind_limits.max}). {advice}")
+        array = array.astype(kind)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise TypeError(f"{what} is {array.dtype} of the shape {array.shape} (numbers of items are integers in a row). Pass them "
                         "so.")
     limits = np.iinfo(kind)
     wrong = np.flatnonzero((array > limits.max) | (array < limits.min))
     if len(wrong):
-        raise UsageError(f"{what}[{int(wrong[0])}] is {int(array[wrong[0]])} (items are counted up to {limits.max}). Number them "
-                         "from 0 on.")
+        raise UsageError(f"{what}[{int(wrong[0])}] is {int(array[wrong[0]])} (items are counted up to {limits.max}). {advice}")
     return np.ascontiguousarray(array, dtype=kind)
 
 
