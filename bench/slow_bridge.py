@@ -35,6 +35,11 @@ def target_of(frame):
     return 0
 
 
+def patience(left):
+    """Seconds to poll for where a frame leaves in `left` seconds. epoll rounds up to whole milliseconds: it sleeps for those that surely pass before; the rest is looked again and again."""
+    return max(0.0, (int(left * 1e3) - 1.5) * 1e-3)
+
+
 def main() -> int:
     delay = float(sys.argv[1]) * 1e-6
     links = [opened(device) for device in sys.argv[2:]]
@@ -46,8 +51,7 @@ def main() -> int:
     waiting, order = [], itertools.count()
     print("ready", flush=True)
     while True:
-        left = max(0.0, waiting[0][0] - time.monotonic()) if waiting else -1
-        for number, _ in poll.poll(0 if 0 <= left < 2e-4 else left):  # polls in whole milliseconds: the last of them it looks again and again
+        for number, _ in poll.poll(patience(waiting[0][0] - time.monotonic()) if waiting else -1):
             frame = by_number[number].recv(1 << 17)
             target = target_of(frame)
             if 1 <= target <= len(links):

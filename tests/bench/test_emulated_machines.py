@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ sys.dont_write_bytecode = True
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
+import slow_bridge  # noqa: E402
 from emulated_machines import Machines, missing  # noqa: E402
 
 HOSTLESS = os.environ["HOSTLESS_COMMAND"]
@@ -25,6 +27,19 @@ SIGNALLED = "import sys; from emulated_machines import Machines\nwith Machines(2
 
 def namespaces(name):
     return [line for line in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.splitlines() if line.startswith(name)]
+
+
+class SlowBridge(unittest.TestCase):
+    def test_it_never_sleeps_past_a_frame_and_sleeps_most_of_long_ones(self):
+        with select.epoll() as poll:
+            for left in (-1, 0, 2e-4, 9e-4, 1.4e-3, 2e-3, 3.3e-3, 1.25e-2):
+                slept = []
+                for _ in range(50):  # one moment in which nobody else has the processor is enough
+                    begin = time.monotonic()
+                    poll.poll(slow_bridge.patience(left))
+                    slept.append(time.monotonic() - begin)
+                self.assertLess(min(slept), max(left, 1e-4))
+                self.assertGreaterEqual(max(slept), left - 2e-3)
 
 
 @unittest.skipIf(missing(), "no machines can be emulated here")
