@@ -20,6 +20,7 @@ from pathlib import Path
 
 NETWORK = "10.78.0"
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # Python raises KeyboardInterrupt for SIGINT itself
+WAITING = (*ENDING, signal.SIGINT)  # till everything is taken down; of `ip` too, which inherits it
 numbers = itertools.count(1)
 
 
@@ -69,7 +70,6 @@ class Machines:
         self.handlers = {}
         if threading.current_thread() is threading.main_thread():
             self.handlers = {number: signal.signal(number, ended) for number in ENDING}
-            self.handlers[signal.SIGINT] = signal.getsignal(signal.SIGINT)
         try:
             self.make()
         except BaseException:
@@ -116,13 +116,27 @@ class Machines:
             call("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst", "16kb", "latency", "200ms")
 
     def end(self):
-        for number in self.handlers:
-            signal.signal(number, signal.SIG_IGN)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)
+        try:
+            self.take_down()
+        finally:
+            for number, handler in self.handlers.items():
+                signal.signal(number, handler)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def take_down(self):
         if self.slow_bridge:
             self.slow_bridge.kill()
             self.slow_bridge.wait()
             self.slow_bridge.stdout.close()
+        self.kill_all(*self.spaces, self.bridge)
         for space in (*self.spaces, self.bridge):
+            call("ip", "netns", "del", space, check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @staticmethod
+    def kill_all(*spaces):
+        for space in spaces:
             for _ in range(100):  # one may start another while it is looked for
                 processes = call("ip", "netns", "pids", space, check=False).stdout.split()
                 for process in processes:
@@ -132,11 +146,6 @@ class Machines:
                         pass
                 if not processes:
                     break
-        for space in (*self.spaces, self.bridge):
-            call("ip", "netns", "del", space, check=False)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        for number, handler in self.handlers.items():
-            signal.signal(number, handler)
 
     def hosts(self, ranks):
         return ",".join(f"{NETWORK}.{k}:{ranks}" for k in range(1, len(self.spaces) + 1))
@@ -172,6 +181,9 @@ class Machines:
         except BaseException:
             process.kill()
             process.wait()
+            process.stdout.close()
+            process.stderr.close()
+            self.kill_all(*self.spaces)  # ranks go on where their launcher was killed
             raise
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 

@@ -11,6 +11,7 @@ medians. Each way then runs alone, at the largest size, and the bytes that each 
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -114,7 +115,7 @@ def main(argv=None) -> int:
                     link, problems = over_links(machines, options, Path(name), pattern, way)
                     results[-1]["links"].append(link)
                     failures += problems
-            except RuntimeError as error:
+            except (RuntimeError, subprocess.TimeoutExpired) as error:
                 failures.append(str(error))
     if options.json:
         head = {"mpi": options.mpi, "machines": options.machines, "ranks": options.ranks, "rate": options.rate, "delay_us": options.delay_us}

@@ -24,6 +24,20 @@ SOLVE = [HOSTLESS, "solve", "--generate", "poisson2d", "--size", "30", "--rtol",
 ENDLESS = [HOSTLESS, "solve", "--generate", "poisson2d", "--size", "100", "--max-iterations", "1000000000", "--rtol", "0", "--no-bandwidth", "--quiet"]
 SIGNALLED = "import sys; from emulated_machines import Machines\nwith Machines(2) as machines:\n print(machines.name, flush=True); sys.stdin.read()"
 
+SIGNALLED_AT_THE_END = """
+import os, signal, sys
+import emulated_machines
+real = emulated_machines.call
+def call(*words, **how):
+    if "del" in words:
+        os.kill(os.getpid(), int(sys.argv[1]))
+    return real(*words, **how)
+emulated_machines.call = call
+with emulated_machines.Machines(2) as machines:
+    print(machines.name, flush=True)
+print("went on")
+"""
+
 
 def namespaces(name):
     return [line for line in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.splitlines() if line.startswith(name)]
@@ -112,6 +126,21 @@ class EmulatedMachines(unittest.TestCase):
         with self.assertRaises(OSError), Machines(2, rate="fast"):
             self.fail("tc knows no such rate")
         self.assertEqual(namespaces(f"hostless{os.getpid()}n"), [])
+
+    def test_a_run_that_takes_too_long_leaves_no_ranks(self):
+        with Machines(2) as machines:
+            with self.assertRaises(subprocess.TimeoutExpired):
+                machines.run(["sleep", "1000"], ranks=2, timeout=3)
+            for space in machines.spaces:
+                self.assertEqual(subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True).stdout, "")
+
+    def test_signals_while_all_is_taken_down_come_afterwards(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            words = [sys.executable, "-B", "-c", SIGNALLED_AT_THE_END, str(int(number))]
+            child = subprocess.run(words, cwd=BENCH, capture_output=True, text=True, timeout=300)
+            self.assertNotEqual(child.returncode, 0)
+            self.assertEqual(child.stdout.count("\n"), 1, child.stdout)
+            self.assertEqual(namespaces(child.stdout.strip()), [])
 
     def test_signals_leave_nothing(self):
         for number in (signal.SIGTERM, signal.SIGINT):
