@@ -1,6 +1,8 @@
 """`hostless predict`: what an iteration costs on a machine, by the number of nodes."""
 
+import json
 import unittest
+from pathlib import Path
 
 from hostless_command import Command
 
@@ -90,6 +92,21 @@ class Predict(Command):
         self.assertIn(".svg", self.run_it(*frontier, "--nodes", "1", "--output", "a.png", code=2).stderr)
         for wrong in ("4..1", "0", "1..", "a", "1..2..4", "2048"):
             self.run_it(*frontier, "--nodes", wrong, code=2)
+
+    def test_a_picture_has_every_part(self):
+        python = self.folder / "python"
+        python.write_text('#!/bin/sh\ncp "$3" "$4"\n')  # the picture is what it is drawn from
+        python.chmod(0o755)
+        machine = json.loads((Path(__file__).parents[2] / "machines" / "frontier.json").read_text())
+        machine["triggers"] = {"kernel_launch_s": 0.01, "source": next(iter(machine["sources"]))}  # so slow that work hides nothing
+        (self.folder / "slow.json").write_text(json.dumps(machine))
+        words = ("--generate", "poisson7", "--size", 512, "--machine", "slow.json", "--nodes", "2,4", "--output", "a.svg")
+        points = self.json_of("predict", *words, environment={"HOSTLESS_PYTHON": str(python)})["points"]
+        lines = {line["label"]: line["y"] for line in json.loads((self.folder / "a.svg").read_text())["fields"][0]["lines"]}
+        for k, point in enumerate(points):
+            self.assertAlmostEqual(lines["launches"][k] / point["terms"]["launches_s"], 1)
+            parts = [lines[name][k] if name in lines else 0 for name in ("product", "vectors", "halo", "sums", "launches")]
+            self.assertAlmostEqual(sum(parts) / lines["iteration"][k], 1)
 
     def test_a_picture_needs_python(self):
         words = ("predict", *POISSON, "--nodes", "1", "--output", "a.svg")

@@ -201,14 +201,16 @@ Json json_of(Point const& point) {
 
 Figure figure_of(PredictRequest const& o, Prediction const& all) {
   FigureField field{o.weak ? "weak scaling" : "strong scaling", "nodes", "seconds of an iteration", {}};
-  constexpr std::array labels = {"iteration", "least", "most", "product", "vectors", "halo", "sums"};
+  constexpr std::array labels = {"iteration", "least", "most", "product",
+                                 "vectors",   "halo",  "sums", "launches"};
   for (std::size_t k = 0; k < labels.size(); ++k) {
     FigureLine& line = field.lines.emplace_back();
     line.label = labels[k];
     line.dashed = k == 1 || k == 2;
     for (Point const& point : all.points) {
       IterationPrice const& p = point.price;
-      double const y = std::array{p.seconds, p.least, p.most, p.product, p.vectors, p.halo, p.sums()}[k];
+      double const y =
+          std::array{p.seconds, p.least, p.most, p.product, p.vectors, p.halo, p.sums(), p.launches}[k];
       if (y <= 0) continue;  // axes are logarithmic
       line.x.push_back(point.nodes);
       line.y.push_back(y);
