@@ -75,6 +75,10 @@ std::string misfit(Offer const& mine, Offer const& other) {
     return "a message with rank " + std::to_string(other.key.peer) +
            " of which a GPU's stream starts one side and the host the other (whoever moves it must reach "
            "both). Make the communicators of both ranks with a GPU, or without.";
+  if (mine.carries && other.carries && mine.most_small != other.most_small)
+    return "a message with rank " + std::to_string(other.key.peer) + " where HOSTLESS_QUEUE_SMALL_BYTES is " +
+           std::to_string(mine.most_small) + " here and " + std::to_string(other.most_small) +
+           " there (both sides must know which messages go through a slot). Give all ranks the same.";
   if (mine.key.collective != 0) {
     if (mine.signature == other.signature) return {};
     return "collective " + std::to_string(mine.key.tag) + " of this communicator is another one on rank " +
