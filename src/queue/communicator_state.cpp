@@ -28,10 +28,24 @@ One take_first(std::map<OfferKey, std::deque<One>>& all,
   return first;
 }
 
+// Before anything is open, whose end others hear of.
+std::unique_ptr<PointToPoint> opened(Transport& transport, int gpu) {
+  if (gpu < Communicator::no_gpu)
+    throw Error(ErrorCode::usage, "GPU " + std::to_string(gpu) + " (they count from 0). Use another number.");
+  check_queue_environment();
+  if (gpu >= 0 && transport.capabilities().processes_as_ranks)
+    throw QueueError(
+        Refusal::unsupported,
+        "a GPU for requests between ranks that are processes (streams start and wait between ranks "
+        "that are threads of one process). Use ranks that are threads, or the host's requests.");
+  if (gpu >= 0) gpu::message_library().prepare(gpu);
+  return transport.point_to_point();
+}
+
 }  // namespace
 
 CommunicatorState::CommunicatorState(Transport& transport, int gpu)
-    : point_(transport.point_to_point()),
+    : point_(opened(transport, gpu)),
       rank_(point_->rank()),
       size_(point_->size()),
       gpu_(gpu),
@@ -41,18 +55,10 @@ CommunicatorState::CommunicatorState(Transport& transport, int gpu)
       most_started_(point_->most_started()),
       told_(static_cast<std::size_t>(size_)),
       left_(static_cast<std::size_t>(size_)) {
-  check_queue_environment();
   // Measured: `hostless bench pingpong` with HOSTLESS_QUEUE_SMALL_BYTES.
   constexpr std::int64_t small_of_host = 8192, small_of_gpu = 65536;
   most_small_ = static_cast<std::uint64_t>(
       count_of("HOSTLESS_QUEUE_SMALL_BYTES", gpu_ < 0 ? small_of_host : small_of_gpu));
-  if (gpu_ < 0) return;
-  if (!shares_memory_)
-    throw QueueError(
-        Refusal::unsupported,
-        "a GPU for requests between ranks that are processes (streams start and wait between ranks "
-        "that are threads of one process). Use ranks that are threads, or the host's requests.");
-  gpu::message_library().prepare(gpu_);
 }
 
 bool CommunicatorState::is_open() {
