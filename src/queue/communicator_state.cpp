@@ -183,9 +183,15 @@ void CommunicatorState::settle(RequestState& request) {
     for (auto const& other : others_[&request]) others.push_back(*other);
     try {
       request.open(*point_, others);
-    } catch (Error const& e) {  // of a GPU
-      if (gpu_ < 0) throw;
+    } catch (Error const& e) {
+      if (gpu_ < 0) {
+        abandon_locked(request);
+        throw;
+      }
       request.problem = e.what();
+    } catch (...) {
+      abandon_locked(request);
+      throw;
     }
   }
   others_.erase(&request);
@@ -204,6 +210,10 @@ bool CommunicatorState::has_left(RequestState const& request) {
 
 void CommunicatorState::abandon(RequestState& request) noexcept {
   std::lock_guard const lock(mutex_);
+  abandon_locked(request);
+}
+
+void CommunicatorState::abandon_locked(RequestState& request) noexcept {
   if (request.phase.load() != RequestState::Phase::matching) return;
   for (Offer const& offer : request.offers) {
     if (!offer.shared) continue;

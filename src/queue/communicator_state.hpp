@@ -59,6 +59,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void join(OfferKey const& key);
   void settle(RequestState& request);
   void hear_others_leave() noexcept;
+  void abandon_locked(RequestState& request) noexcept;
 
   /// Of one key, in the order of calls and of what was heard, which is that of the other side's calls.
   struct Waiting {

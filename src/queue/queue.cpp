@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "hostless/base/wait.hpp"
@@ -83,6 +84,17 @@ void check_match(RequestState& state) {
            "Make another request.");
 }
 
+// What is being handled. Errors  environment  the system lacks something, where that is how it was said
+[[noreturn]] void throw_as_error() {
+  try {
+    throw;
+  } catch (std::system_error const& e) {
+    throw Error(ErrorCode::environment,
+                std::string("the system refused what a match needs: ") + e.what() +
+                    " (its requests are lost). Free them, and what else takes threads or memory.");
+  }
+}
+
 std::shared_ptr<RequestState> offered(std::span<Request* const> requests) {
   refuse_in_function("a match");
   States const states = persistent(requests, "matched");
@@ -98,7 +110,12 @@ std::shared_ptr<RequestState> offered(std::span<Request* const> requests) {
         rest.begin(), rest.end(), [&](auto const& one) { return one->communicator == communicator; });
     States const same(rest.begin(), others);
     rest.erase(rest.begin(), others);
-    communicator->offer(same);
+    try {
+      communicator->offer(same);
+    } catch (...) {  // no match will wait for them
+      for (auto const& state : states) state->communicator->abandon(*state);
+      throw_as_error();
+    }
   }
   return match;
 }
@@ -106,8 +123,12 @@ std::shared_ptr<RequestState> offered(std::span<Request* const> requests) {
 enum class Matched { no, yes, never };
 
 Matched look_at(RequestState& match) {
-  for (auto const& one : match.matches)
-    if (one->phase.load() == Phase::matching) one->communicator->listen();
+  try {
+    for (auto const& one : match.matches)
+      if (one->phase.load() == Phase::matching) one->communicator->listen();
+  } catch (...) {
+    throw_as_error();
+  }
   QueueState::advance_all();
   Matched all = Matched::yes;
   for (auto const& one : match.matches) {

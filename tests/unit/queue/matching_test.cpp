@@ -8,10 +8,13 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "hostless/queue/queue.hpp"
+#include "played_library.hpp"
+#include "queue/offer.hpp"
 
 namespace hostless {
 namespace {
@@ -268,6 +271,59 @@ TEST(QueueMatching, VariablesThatMeanNothing) {
     std::string const said = text_of_error(ErrorCode::usage, [&] { Communicator communicator(*transport); });
     EXPECT_EQ(said.find(std::string(name) + "='" + value + "'"), 0u) << said;
     unsetenv(name);
+  }
+}
+
+// Before anything is open that others would hear of.
+TEST(QueueMatching, ACommunicatorThatIsRefusedWasNeverOpen) {
+  test::PlayedLibrary library(true);
+  EXPECT_EQ(text_of_error(ErrorCode::usage, [&] { Communicator communicator(library, -2); }).find("GPU -2 "),
+            0u);
+  setenv("HOSTLESS_QUEUE_PROGRESS", "threads", 1);
+  EXPECT_NE(text_of_error(ErrorCode::usage, [&] { Communicator communicator(library); }), "accepted");
+  unsetenv("HOSTLESS_QUEUE_PROGRESS");
+  EXPECT_EQ(library.opened, 0);
+}
+
+// Ranks with other variables: who sends would write beyond the other's slot, or wait for it.
+TEST(QueueMatching, OtherSlotsOnTheOtherSideAreFound) {
+  queue::Offer mine, other;
+  mine.key = {1, 0, 0, queue::Side::sender};
+  other.key = {1, 0, 0, queue::Side::receiver};
+  mine.bytes = other.bytes = 100;
+  mine.most_small = 8192, other.most_small = 50;
+  EXPECT_NE(misfit(mine, other).find("HOSTLESS_QUEUE_SMALL_BYTES is 8192 here and 50 there"),
+            std::string::npos);
+  mine.carries = other.carries = false;
+  EXPECT_EQ(misfit(mine, other), "");
+  mine.carries = other.carries = true;
+  mine.most_small = 50;
+  EXPECT_EQ(misfit(mine, other), "");
+}
+
+// Offers that were told in part, and sides that could not be opened: nobody waits for them for good.
+TEST(QueueMatching, ErrorsWhileOfferingLoseTheRequestsOfTheCall) {
+  for (bool const by_system : {false, true}) {
+    test::PlayedLibrary good(true), bad(true);
+    Communicator first(good), second(bad);
+    std::vector<std::byte> out(8, std::byte{7}), in(8);
+    Request away = first.send_init(out, 0, 1), send = second.send_init(out, 0, 1),
+            receive = second.receive_init(in, 0, 1);
+    int left = 1;  // the first side of the second communicator opens, the next one does not
+    bad.at_open = [&] {
+      if (left-- > 0) return;
+      if (by_system) throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+      throw Error(ErrorCode::peer_lost, "gone.");
+    };
+    Request* const all[] = {&away, &send, &receive};
+    ErrorCode const code = by_system ? ErrorCode::environment : ErrorCode::peer_lost;
+    std::string const said = text_of_error(code, [&] { match(all); });
+    EXPECT_EQ(said.find(by_system ? "the system refused what a match needs" : "gone."), 0u) << said;
+    for (Request* const one : all) {
+      EXPECT_NE(text_of_refusal(Refusal::already_matched, [&] { match_one(*one); }).find("lost its other"),
+                std::string::npos);
+      one->free();
+    }
   }
 }
 
