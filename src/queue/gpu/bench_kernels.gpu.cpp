@@ -28,27 +28,50 @@ struct PlusEach {
 
 __global__ void add_to_bytes_kernel(HOSTLESS_PARAMETER AddToBytes const what) {
   constexpr std::size_t part = std::size_t{8} << 20;  // what all threads have under way at once
+  SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
+  std::uint32_t const me = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
   bool const is_short = what.bytes <= part;
   if (is_short) let_next_kernel_come();
+  // Where each thread has one item, in few instructions: the shorter, the more they count.
+  std::uintptr_t const all =
+      reinterpret_cast<std::uintptr_t>(what.to) | reinterpret_cast<std::uintptr_t>(what.from) | what.bytes;
+  PlusEach const change{what.plus};
+  if ((all & 15u) == 0 && what.bytes / 16 <= threads) {
+    auto* const to = reinterpret_cast<uint4*>(what.to) + me;
+    auto const* const from = reinterpret_cast<uint4 const*>(what.from) + me;
+    await_kernel_before();
+    if (me < what.bytes / 16) *to = change(*from);
+    return;
+  }
+  if ((all & 3u) == 0 && what.bytes / 4 <= threads) {
+    auto* const to = reinterpret_cast<std::uint32_t*>(what.to) + me;
+    auto const* const from = reinterpret_cast<std::uint32_t const*>(what.from) + me;
+    await_kernel_before();
+    if (me < what.bytes / 4) *to = change(*from);
+    return;
+  }
   await_kernel_before();
-  SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
   std::size_t const parts = (what.bytes + part - 1) / part;
   for (std::size_t k = 0; k < parts; ++k) {
     std::size_t const first = (what.goes_backwards ? parts - 1 - k : k) * part, left = what.bytes - first;
-    pass_bytes(work, what.to + first, what.from + first, left < part ? left : part, PlusEach{what.plus});
+    pass_bytes(work, what.to + first, what.from + first, left < part ? left : part, change);
   }
   if (!is_short) let_next_kernel_come();  // whose blocks would take room before
 }
 
 __global__ void pass_boxes_kernel(HOSTLESS_PARAMETER PassBoxes const what) {
   let_next_kernel_come();
-  await_kernel_before();
   auto const block = static_cast<std::int32_t>(blockIdx.x);
   GridBox const& box = what.box[block / what.blocks_of_box];
-  std::int64_t const step = std::int64_t{what.blocks_of_box} * blockDim.x, all = box.rows * box.columns;
-  for (std::int64_t k = std::int64_t{block % what.blocks_of_box} * blockDim.x + threadIdx.x; k < all;
-       k += step) {
-    std::byte* const in_grid = what.grid + box.first + k / box.columns * what.line + k % box.columns;
+  auto const columns = static_cast<std::uint32_t>(box.columns);
+  std::uint32_t const all = static_cast<std::uint32_t>(box.rows) * columns;
+  std::uint32_t const step = static_cast<std::uint32_t>(what.blocks_of_box) * blockDim.x;
+  std::byte* const corner = what.grid + box.first;
+  await_kernel_before();
+  for (std::uint32_t k = static_cast<std::uint32_t>(block % what.blocks_of_box) * blockDim.x + threadIdx.x;
+       k < all; k += step) {
+    std::uint32_t const row = columns == 1 ? k : k / columns, column = k - row * columns;
+    std::byte* const in_grid = corner + row * what.line + column;
     if (what.into_grid) {
       *in_grid = box.packed[k];
     } else {

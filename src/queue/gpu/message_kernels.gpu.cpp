@@ -30,13 +30,14 @@ __device__ __forceinline__ int end_of(QueueCall<capacity> const& call, std::int3
 template <int capacity>
 __global__ void start_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   let_next_kernel_come();  // it waits for this one, which waits for nobody
-  await_kernel_before();
   auto const block = static_cast<std::int32_t>(blockIdx.x);
   EndCall const& end = call.end[end_of(call, block)];
-  std::uint64_t const starts = load_strong(&end.own->starts);  // all three loads at once
-  std::uint32_t const is_lost = load_strong(call.queue.lost);
   SharedWork const work{block - end.first, end.count};
-  LoadedAhead const ahead(end.view, end.side, work);
+  LoadedAhead ahead(end.view, end.side, work);
+  await_kernel_before();
+  std::uint64_t const starts = load_strong(&end.own->starts);  // all loads at once
+  std::uint32_t const is_lost = load_strong(call.queue.lost);
+  ahead.load();
   if (is_lost != 0) return;
   PieceWords words(end.own, work, starts, ahead, end.side, end.fences_count);
   queue::start_message(words, end.view, end.side, &end.own->starts);
@@ -68,13 +69,41 @@ __device__ __forceinline__ Progress await_end(QueueControl const* control, EndCa
   });
 }
 
+/// One word, where each thread has one at most: with as few instructions as can be.
+template <int capacity>
+__device__ __forceinline__ Progress take_word(QueueCall<capacity> const& call, std::int32_t index,
+                                              std::uint64_t const* epoch_of) {
+  int const k = end_of(call, index);
+  queue::MessageView const& m = call.end[k].view;
+  auto const at = static_cast<std::uint32_t>(index - call.end[k].first);
+  auto const epoch = static_cast<std::uint32_t>(epoch_of[k]);
+  auto const* const from =
+      reinterpret_cast<FlaggedWord const*>(m.slots + ((epoch & 1u) != 0 ? m.slot_bytes : 0)) + at;
+  FlaggedWord word;
+  auto const is_there = [&] {
+    word = load_flagged_word(from);
+    return word.part[1] == epoch && word.part[3] == epoch;
+  };
+  Progress const progress = await(call.queue.control, [&](bool also_gone) {
+    if (is_there()) return Progress::done;
+    if (!also_gone || load_acquiring(m.sender_gone) == 0) return Progress::pending;
+    return is_there() ? Progress::done : Progress::lost;
+  });
+  if (progress != Progress::done) return progress;
+  store_eight(m.to, bytes_of_word * at, m.bytes, {word.part[0], word.part[2]});
+  if (m.bytes == 0) fence_system();  // what came before it is seen
+  return Progress::done;
+}
+
 /// By all threads: out of the slots, a word as soon as it says that it has its end's epoch.
 template <int capacity>
 __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, std::uint64_t const* epoch_of) {
   auto const step = static_cast<std::int32_t>(gridDim.x * blockDim.x);
+  auto const mine = static_cast<std::int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (call.slot_words <= step)
+    return mine < call.slot_words ? take_word(call, mine, epoch_of) : Progress::done;
   int k = 0;
-  for (auto at = static_cast<std::int32_t>(blockIdx.x * blockDim.x + threadIdx.x); at < call.slot_words;
-       at += together * step) {
+  for (std::int32_t at = mine; at < call.slot_words; at += together * step) {
     FlaggedWord const* from[together];
     FlaggedWord word[together];
     int end[together];

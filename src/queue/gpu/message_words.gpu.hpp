@@ -66,13 +66,14 @@ struct NothingAhead {
   }
 };
 
-/// count items. ahead.item(whether it is the first time around, which one of a thread's, where it lies).
-template <class T, class Change, class Ahead>
-__device__ __forceinline__ void pass_items(SharedWork const& work, T* to, T const* from, std::size_t count,
+/// count items, by indices of a type that holds twice as many. ahead.item(whether it is the first time
+/// around, which one of a thread's, where it lies).
+template <class Index, class T, class Change, class Ahead>
+__device__ __forceinline__ void pass_items(SharedWork const& work, T* to, T const* from, Index count,
                                            Change const& change, Ahead const& ahead) {
-  std::size_t const step = static_cast<std::size_t>(work.blocks) * blockDim.x;
+  Index const step = static_cast<Index>(work.blocks) * blockDim.x;
   bool is_first = true;
-  for (std::size_t at = static_cast<std::size_t>(work.block) * blockDim.x + threadIdx.x; at < count;
+  for (Index at = static_cast<Index>(work.block) * blockDim.x + threadIdx.x; at < count;
        at += together * step) {
     T value[together];
     HOSTLESS_UNROLL
@@ -101,13 +102,18 @@ __device__ __forceinline__ void pass_bytes(SharedWork const& work, std::byte* to
   std::size_t head = (width - (a & (width - 1))) & (width - 1);
   if (head > bytes) head = bytes;
   std::size_t const items = (bytes - head) / width, tail = head + items * width;
+  constexpr std::size_t many = std::size_t{1} << 30;
   auto const single = [&](std::size_t begin, std::size_t end) {
+    if (begin == end) return;
     pass_items(work, reinterpret_cast<std::uint8_t*>(to) + begin,
                reinterpret_cast<std::uint8_t const*>(from) + begin, end - begin, change, NothingAhead());
   };
-  if (width == 16) {
-    pass_items(work, reinterpret_cast<uint4*>(to + head), reinterpret_cast<uint4 const*>(from + head), items,
-               change, ahead);
+  auto* const to16 = reinterpret_cast<uint4*>(to + head);
+  auto const* const from16 = reinterpret_cast<uint4 const*>(from + head);
+  if (width == 16 && items < many) {  // half the instructions: short messages wait for those
+    pass_items(work, to16, from16, static_cast<std::uint32_t>(items), change, ahead);
+  } else if (width == 16) {
+    pass_items(work, to16, from16, items, change, ahead);
   } else if (width == 4) {
     pass_items(work, reinterpret_cast<std::uint32_t*>(to + head),
                reinterpret_cast<std::uint32_t const*>(from + head), items, change, NothingAhead());
@@ -154,37 +160,57 @@ __device__ __forceinline__ void store_eight(std::byte* to, std::size_t at, std::
     to[at + k] = static_cast<std::byte>(both >> (8 * k) & 0xffu);
 }
 
-/// What a sender's thread will store first, loaded while it does not know yet where to and whether.
+/// Words of a slot that a thread of a start has at once.
+constexpr unsigned together_in_slot = 2;
+
+/// The first items that a sender's thread will store, loaded while it does not know yet where to and whether.
 class LoadedAhead {
  public:
+  /// Loads nothing yet.
   __device__ __forceinline__ LoadedAhead(queue::MessageView const& m, queue::Side side,
-                                         SharedWork const& work) {
-    std::size_t const step = static_cast<std::size_t>(work.blocks) * blockDim.x;
-    std::size_t const at = static_cast<std::size_t>(work.block) * blockDim.x + threadIdx.x;
+                                         SharedWork const& work)
+      : from_(m.from), bytes_(m.bytes) {
+    step_ = static_cast<unsigned>(work.blocks) * blockDim.x;
+    first_ = static_cast<unsigned>(work.block) * blockDim.x + threadIdx.x;
     if (side != queue::Side::sender) return;
-    if (m.mode == queue::Mode::small) {
+    has_words_ = m.mode == queue::Mode::small;
+    has_items_ = !has_words_ && are_whole_items(m.from, m.to);
+    is_even_ = ((reinterpret_cast<std::uintptr_t>(from_) | bytes_) & 7u) == 0;
+  }
+  __device__ __forceinline__ void load() {
+    if (has_words_) {
       HOSTLESS_UNROLL
-      for (int u = 0; u < together; ++u) {
-        uint2 const eight = load_eight(m.from, (at + u * step) * bytes_of_word, m.bytes);
-        items_[u].x = eight.x, items_[u].y = eight.y;
+      for (unsigned u = 0; u < together_in_slot; ++u) {
+        uint2 const word = word_at(first_ + u * step_);
+        items_[u].x = word.x, items_[u].y = word.y;
       }
-    } else if (are_whole_items(m.from, m.to)) {
+    } else if (has_items_) {
       HOSTLESS_UNROLL
-      for (int u = 0; u < together; ++u)
-        if (at + u * step < m.bytes / sizeof(uint4))
-          items_[u] = reinterpret_cast<uint4 const*>(m.from)[at + u * step];
-      has_items_ = true;
+      for (unsigned u = 0; u < together; ++u)
+        if (first_ + u * step_ < bytes_ / sizeof(uint4))
+          items_[u] = reinterpret_cast<uint4 const*>(from_)[first_ + u * step_];
     }
   }
   /// Of pass_items.
   __device__ __forceinline__ uint4 item(bool is_first, int u, uint4 const* from) const {
     return is_first && has_items_ ? items_[u] : *from;
   }
-  __device__ __forceinline__ uint2 eight(int u) const { return {items_[u].x, items_[u].y}; }
+  /// Eight bytes of a slot's word, the u-th of this thread's first ones or any.
+  __device__ __forceinline__ uint2 word(unsigned u) const { return {items_[u].x, items_[u].y}; }
+  __device__ __forceinline__ uint2 word_at(unsigned at) const {
+    std::size_t const begin = std::size_t{at} * bytes_of_word;
+    if (begin >= bytes_) return {0, 0};
+    return is_even_ ? *reinterpret_cast<uint2 const*>(from_ + begin) : load_eight(from_, begin, bytes_);
+  }
+  __device__ __forceinline__ unsigned first() const { return first_; }
+  __device__ __forceinline__ unsigned step() const { return step_; }
 
  private:
+  std::byte const* from_;
+  std::size_t bytes_;
+  unsigned step_, first_;
   uint4 items_[together];
-  bool has_items_ = false;
+  bool has_words_ = false, has_items_ = false, is_even_ = false;
 };
 
 // ---- who executes the text
@@ -224,23 +250,21 @@ class PieceWords {
     pass_bytes(work_, to, from, bytes, Unchanged{}, ahead_);
     return true;
   }
-  __device__ __forceinline__ void put(std::byte* slot, std::byte const* from, std::size_t bytes,
-                                      std::uint64_t*, std::uint64_t epoch) const {
+  __device__ __forceinline__ void put(std::byte* slot, std::byte const*, std::size_t bytes, std::uint64_t*,
+                                      std::uint64_t epoch) const {
     // Without bytes it is for order alone: whatever this stream has stored, wherever, comes before it.
     if (bytes == 0) fence_system();
     auto* const to = reinterpret_cast<FlaggedWord*>(slot);
-    std::size_t const step = static_cast<std::size_t>(work_.blocks) * blockDim.x,
-                      words = words_of_slot(bytes);
-    bool is_loaded = true;
-    for (std::size_t at = static_cast<std::size_t>(work_.block) * blockDim.x + threadIdx.x; at < words;
-         at += together * step) {
-      uint2 value[together];
+    auto const words = static_cast<unsigned>(words_of_slot(bytes)), step = ahead_.step();
+    bool is_first = true;
+    for (unsigned at = ahead_.first(); at < words; at += together_in_slot * step) {
+      uint2 value[together_in_slot];
       HOSTLESS_UNROLL
-      for (int u = 0; u < together; ++u)
-        value[u] = is_loaded ? ahead_.eight(u) : load_eight(from, (at + u * step) * bytes_of_word, bytes);
-      is_loaded = false;
+      for (unsigned u = 0; u < together_in_slot; ++u)
+        value[u] = is_first ? ahead_.word(u) : ahead_.word_at(at + u * step);
+      is_first = false;
       HOSTLESS_UNROLL
-      for (int u = 0; u < together; ++u)
+      for (unsigned u = 0; u < together_in_slot; ++u)
         if (at + u * step < words)
           store_flagged_word(to + at + u * step, value[u].x, value[u].y, static_cast<std::uint32_t>(epoch));
     }
