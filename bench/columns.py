@@ -44,7 +44,7 @@ def main(argv=None):
         kind, size = matrix.split(":")
         alone = None
         for columns in map(int, options.columns.split(",")):
-            where = (["--gpus", str(options.gpus), "--runs", "persistent,graph" if columns == 1 else "graph,stream"] if options.gpus else
+            where = (["--gpus", str(options.gpus), "--runs", "persistent,graph" if columns == 1 else "persistent,graph,stream" if columns <= 4 else "graph,stream"] if options.gpus else
                      ["--runs", "persistent", "--lanes", "2"])
             rows, problem = bench(options.hostless, ["--generate", KINDS[kind], "--size", size, "--preconditioner", "jacobi",
                                                      "--rhs-columns", str(columns), "--iterations", options.iterations, "--repeat",

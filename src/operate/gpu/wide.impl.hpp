@@ -31,6 +31,34 @@ struct WideField {
     return entry;
   }
 };
+/// Two entries that are loaded and stored together.
+struct alignas(16) EntryPair {
+  double of[2];
+};
+/// The same of W right-hand sides whose entries of a row lie beside each other.
+template <int W>
+struct SideBySide {
+  static_assert(W % 2 == 0);
+  double const* values;
+  HOSTLESS_HOST_DEVICE SideBySide operator+(std::int64_t rows) const { return {values + rows * W}; }
+  HOSTLESS_HOST_DEVICE Wide<W> operator[](std::int64_t row) const {
+    auto const* const from = reinterpret_cast<EntryPair const*>(values + row * W);
+    Wide<W> entry;
+    HOSTLESS_UNROLL
+    for (int c = 0; c < W; c += 2) {
+      EntryPair const pair = from[c / 2];
+      entry.of[c] = pair.of[0];
+      entry.of[c + 1] = pair.of[1];
+    }
+    return entry;
+  }
+};
+/// One of them.
+template <int W>
+struct OneSide {
+  double const* values;
+  HOSTLESS_HOST_DEVICE double operator[](std::int64_t row) const { return values[row * W]; }
+};
 /// What a sum of products with a field's entries is.
 template <class X>
 struct SumOf {
@@ -38,6 +66,10 @@ struct SumOf {
 };
 template <int W>
 struct SumOf<WideField<W>> {
+  using type = Wide<W>;
+};
+template <int W>
+struct SumOf<SideBySide<W>> {
   using type = Wide<W>;
 };
 template <class X>
@@ -54,6 +86,14 @@ HOSTLESS_HOST_DEVICE constexpr int width_of(WideField<W> const&) {
 template <int W>
 HOSTLESS_HOST_DEVICE double const* column_of(WideField<W> const& x, int c) {
   return x.of[c];
+}
+template <int W>
+HOSTLESS_HOST_DEVICE constexpr int width_of(SideBySide<W> const&) {
+  return W;
+}
+template <int W>
+HOSTLESS_HOST_DEVICE OneSide<W> column_of(SideBySide<W> const& x, int c) {
+  return {x.values + c};
 }
 template <int W>
 HOSTLESS_HOST_DEVICE double& column_of(Wide<W>& sum, int c) {

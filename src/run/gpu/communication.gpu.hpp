@@ -161,10 +161,10 @@ __global__ void __launch_bounds__(block_threads, 1)
                          State* state) {
   __shared__ Shared shared;
   __shared__ PeersOnChip<ranks> on_chip;
-  enter_kernel(shared, on_chip, layout, peers, *state);
+  enter_kernel(shared, on_chip, layout, peers, state);
   GridBarrier<ranks> barrier(shared, layout, control, on_chip, flagged_words, *epoch);
   CommunicationRun<K, ranks>(shared, layout, call, barrier, barrier.several ? on_chip.view()->rank : 0)();
-  leave_kernel(shared, barrier, *state, *epoch);
+  leave_kernel(shared, barrier.epoch(), state, *epoch);
 }
 
 }  // namespace hostless::gpu

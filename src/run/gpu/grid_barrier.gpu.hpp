@@ -15,6 +15,7 @@
 #include "operate/gpu/tree.gpu.hpp"
 #include "run/gpu/fields.gpu.hpp"
 #include "run/gpu/shared.gpu.hpp"
+#include "run/told_column.hpp"
 
 namespace hostless::gpu {
 
@@ -24,13 +25,14 @@ constexpr std::uint32_t order_stop = 1, order_pause = 2;
 /// what they have stored to other ranks.
 enum class Visible : std::uint8_t { nothing, here, everywhere };
 
-template <Ranks ranks>
+/// Block: what the threads of a block share, of one right-hand side or of several.
+template <Ranks ranks, class Block = Shared>
 class GridBarrier {
  public:
   static constexpr bool several = ranks != Ranks::one, routed = ranks == Ranks::routed;
 
   /// By all threads. on_chip: what is known of the other ranks.
-  __device__ GridBarrier(Shared& shared, Layout const& layout, Control const& control,
+  __device__ GridBarrier(Block& shared, Layout const& layout, Control const& control,
                          PeersOnChip<ranks>& on_chip, FlaggedWord* flagged_words, std::uint32_t epoch)
       : shared_(shared), layout_(layout), control_(control), on_chip_(on_chip), epoch_(epoch) {
     if (threadIdx.x < warps) lay_out(static_cast<int>(threadIdx.x), flagged_words);
@@ -52,7 +54,8 @@ class GridBarrier {
   }
 
   /// A barrier of all blocks of all ranks. With K sums, their totals are delivered into Shared::total;
-  /// `finish(orders)` is then called by one thread of every block, with the orders that block 0 gave. All
+  /// `finish(orders)` is then called by one thread of every block for each right-hand side, with the orders
+  /// that block 0 gave. All
   /// threads call `meanwhile()` once the block's own sums are on their way.
   template <int K, class Meanwhile, class Finish>
   HOSTLESS_LONG_KERNEL void barrier_reduce(Phase phase, Visible data, Meanwhile const& meanwhile,
@@ -92,16 +95,16 @@ class GridBarrier {
         lose();
       } else {
         shared_.word_layout.deadline = control_.deadline_cycles;
-        finish(K > 0 ? all_orders() : 0u);
       }
     }
+    if (whole && threadIdx.x < Block::columns) finish(K > 0 ? all_orders() : 0u);
     __syncthreads();
     if (traced) {
       TraceEntry& entry = trace();
       entry.begin = shared_.begun_phase;
       entry.end = shared_.begun_phase = cycles();
       entry.phase = phase;
-      entry.iteration = static_cast<std::int32_t>(shared_.state().iteration);
+      entry.iteration = static_cast<std::int32_t>(told().iteration);
       ++shared_.traced;
     }
   }
@@ -279,7 +282,8 @@ class GridBarrier {
   __device__ void lay_out(int lane, FlaggedWord* flagged_words) {
     int const count = several ? peers()->ranks : 1;
     int const groups = groups_of(several ? most_of(peers()->partials, count) : layout_.partials);
-    int const parity_flagged_words = flagged_words_of_parity(group_flagged_words * groups, count);
+    int const parity_flagged_words =
+        flagged_words_of_parity(group_flagged_words * groups, count, Block::columns);
     FlaggedWordLayout& p = shared_.word_layout;
     for (int parity = 0; parity < 2; ++parity) {
       FlaggedWord* const there = several && lane < count ? peers()->flagged_words[lane] : flagged_words;
@@ -342,6 +346,15 @@ class GridBarrier {
     }
   }
 
+  /// The right-hand side that tells how far all are.
+  __device__ State const& told() const {
+    if constexpr (Block::columns == 1) {
+      return shared_.state();
+    } else {
+      int const column = told_column(shared_.states(), Block::columns);
+      return shared_.state(column < 0 ? 0 : column);
+    }
+  }
   // Block 0 looks at the host's orders and at its clock a few thousand times a second, and tells all with the
   // sum. By its last warp.
   __device__ void put_orders() {
@@ -351,7 +364,8 @@ class GridBarrier {
       p.looked = now;
       if (load_host(&control_.orders->stop) != 0) shared_.own_orders |= order_stop;
       if (now - p.begun > control_.pause_cycles) shared_.own_orders |= order_pause;
-      State const& state = shared_.state();
+      State const& state = told();
+      control_.progress->column = static_cast<std::int32_t>(&state - shared_.states());
       control_.progress->rr = state.rr;
       control_.progress->iteration = state.iteration;
     }
@@ -458,8 +472,8 @@ class GridBarrier {
   // Whoever fails tells everybody at once: poison in every flagged word that this block would ever write, on
   // all ranks.
   __device__ void lose() {
-    State& state = shared_.state();
-    if (state.status == Status::running) state.status = Status::peer_lost;
+    for (int c = 0; c < Block::columns; ++c)
+      if (shared_.state(c).status == Status::running) shared_.state(c).status = Status::peer_lost;
     if (is_silent()) return;  // a lost block tells nobody
     FlaggedWordLayout const& p = shared_.word_layout;
     for (int rank = 0; rank < p.ranks; ++rank) {
@@ -468,31 +482,18 @@ class GridBarrier {
         for (int turn = 0; turn < layout_.partials_a_block; ++turn) {
           int const tile = turn * layout_.blocks + static_cast<int>(blockIdx.x);
           if (tile >= layout_.partials) break;
-          for (int k = 0; k < widest_sum; ++k)
+          for (int k = 0; k < Block::widest; ++k)
             store_flagged_word(mine + k * p.sum_flagged_words + offset_of_partial(tile), 0, 0, poison);
         }
       }
     }
   }
 
-  Shared& shared_;
+  Block& shared_;
   Layout const& layout_;
   Control const& control_;
   PeersOnChip<ranks>& on_chip_;
   std::uint32_t epoch_;
 };
-
-/// Last of all: nobody reads the state or the epoch any more, every block has passed its last barrier, or was
-/// lost.
-template <Ranks ranks>
-__device__ __forceinline__ void leave_kernel(Shared& shared, GridBarrier<ranks> const& barrier, State& state,
-                                             std::uint32_t& epoch) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    StepRecord* const history = state.history;
-    state = shared.state();
-    state.history = history;
-    epoch = barrier.epoch();
-  }
-}
 
 }  // namespace hostless::gpu

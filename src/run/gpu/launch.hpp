@@ -14,8 +14,10 @@ struct FlaggedWord;
 
 constexpr int slices_of_block = block_threads / Tiling::accumulators;
 constexpr int most_turns = 16, most_tiles = 4096;
-/// Right-hand sides whose products one block makes together.
-constexpr int wide_columns = 4;
+/// Right-hand sides whose products one block makes together, and turns of a block that knows so many.
+constexpr int wide_columns = 4, most_wide_turns = 4;
+/// For so many a persistent kernel has room that works on `columns`.
+constexpr int room_for(int columns) { return columns <= 2 ? 2 : wide_columns; }
 
 /// Whose blocks the barriers of a persistent kernel are of: its own rank's; those of several ranks; or those
 /// of several whose ghosts are passed on from rank to rank. Kernels of their own keep their registers.
@@ -80,6 +82,14 @@ struct Layout {
   int shared_values = 0;  ///< doubles of shared memory for those and fields on chip, a block
 };
 
+/// Where fields lie with one side after the other, as they come and go; and where while the kernel runs.
+struct FieldsOfSides {
+  static constexpr int most = 9;
+  double* apart[most] = {};
+  double* together[most] = {};
+  std::int64_t stride = 0;  ///< doubles between two sides of a field that are apart
+};
+
 /// Written by the host while a kernel runs.
 struct Orders {
   std::uint32_t stop = 0;  ///< 1: end at the next sum, with a true residual
@@ -90,6 +100,7 @@ struct Orders {
 struct Progress {
   std::int64_t iteration = 0;
   double rr = 0;
+  std::int32_t column = 0;  ///< of the right-hand side that tells
 };
 
 /// For tests: this block stays silent from that barrier on, as a lost one would. Where ranks wait phase by

@@ -14,14 +14,14 @@ __global__ void __launch_bounds__(block_threads, 1)
                       PeerView const* peers, FlaggedWord* flagged_words, std::uint32_t* epoch, State* state) {
   __shared__ Shared shared;
   __shared__ PeersOnChip<ranks> on_chip;
-  enter_kernel(shared, on_chip, layout, peers, *state);
+  enter_kernel(shared, on_chip, layout, peers, state);
   GridBarrier<ranks> barrier(shared, layout, control, on_chip, flagged_words, *epoch);
   {
     PersistentRun<B, Inner, ranks, Data::Descriptor::values> run(shared, rows, layout, barrier);
     run.keep_matrix();
     run_text(run, data);
   }
-  leave_kernel(shared, barrier, *state, *epoch);
+  leave_kernel(shared, barrier.epoch(), state, *epoch);
 }
 
 }  // namespace hostless::gpu

@@ -27,8 +27,9 @@ HOSTLESS_HOST_DEVICE int offset_of_partial(int partial) {
   int const inside = partial % group_flagged_words;
   return partial - inside + inside % flagged_words_of_lane * 32 + inside / flagged_words_of_lane;
 }
-HOSTLESS_HOST_DEVICE int flagged_words_of_parity(int most_partials, int ranks) {
-  return group_flagged_words * (1 + widest_sum * ranks * groups_of(most_partials));
+/// columns: right-hand sides, whose sums travel together.
+HOSTLESS_HOST_DEVICE int flagged_words_of_parity(int most_partials, int ranks, int columns = 1) {
+  return group_flagged_words * (1 + columns * widest_sum * ranks * groups_of(most_partials));
 }
 /// Sums of groups of one sum: a tree over ranks, each of a tree over its groups. At most most_groups.
 HOSTLESS_HOST_DEVICE int levels_of(int most_partials, int ranks) {
@@ -82,36 +83,50 @@ struct PeersOnChip : DutiesOnChip<ranks> {
   __device__ View const* view() const { return several ? reinterpret_cast<View const*>(part) : nullptr; }
 };
 
-/// What the threads of a block share beside the fields.
-struct Shared {
+/// What the threads of a block share beside the fields, of so many right-hand sides: sum k of the c-th is
+/// number c * K + k of the sums of a barrier.
+template <int columns_of_block, int turns>
+struct SharedOf {
+  static constexpr int columns = columns_of_block, widest = columns * widest_sum, most_turns = turns;
+  static_assert(widest <= warps);  // a warp for each sum
   FlaggedWordLayout word_layout;
-  alignas(16) unsigned char state_bytes[sizeof(State)];
-  double warp_sum[most_turns * widest_sum][warps];
-  double level[widest_sum * most_groups];  ///< sums of groups
-  double total[widest_sum];
-  std::int32_t first_block_row[most_turns][slices_of_block + 1];  ///< of this block's slices
-  alignas(8) std::uint8_t orders[most_ranks];                     ///< of every rank's block 0
+  alignas(16) unsigned char state_bytes[columns * sizeof(State)];
+  double warp_sum[turns * widest][warps];
+  double level[widest * most_groups];  ///< sums of groups
+  double total[widest];
+  std::int32_t first_block_row[turns][slices_of_block + 1];  ///< of this block's slices
+  alignas(8) std::uint8_t orders[most_ranks];                ///< of every rank's block 0
   std::uint32_t own_orders;
   int lost;
+  int count;                           ///< right-hand sides that there are
   std::uint64_t begun_phase, arrived;  ///< of the trace, which one thread writes
   std::int32_t traced;                 ///< barriers
-  __device__ State& state() { return *reinterpret_cast<State*>(state_bytes); }
+  __device__ State* states() { return reinterpret_cast<State*>(state_bytes); }
+  __device__ State& state(int column = 0) { return states()[column]; }
 };
+using Shared = SharedOf<1, most_turns>;
 
-/// By all threads, first of all.
-template <Ranks ranks>
-__device__ __forceinline__ void enter_kernel(Shared& shared, PeersOnChip<ranks>& on_chip,
-                                             Layout const& layout, PeerView const* peers,
-                                             State const& state) {
+/// By all threads, first of all; count: right-hand sides that there are, each with a state.
+template <Ranks ranks, class Block>
+__device__ __forceinline__ void enter_kernel(Block& shared, PeersOnChip<ranks>& on_chip, Layout const& layout,
+                                             PeerView const* peers, State const* states, int count = 1) {
   on_chip.copy(peers);
+  if (int const c = static_cast<int>(threadIdx.x); c < Block::columns) {
+    if (c < count) {
+      shared.state(c) = states[c];
+    } else {
+      shared.state(c) = State{};
+      shared.state(c).status = Status::converged;  // the others have no gate open
+    }
+    if (blockIdx.x != 0) shared.state(c).history = nullptr;  // one block writes it
+  }
   if (threadIdx.x == 0) {
-    shared.state() = state;
-    if (blockIdx.x != 0) shared.state().history = nullptr;  // one block writes it
+    shared.count = count;
     shared.own_orders = 0;
     shared.lost = 0;
   }
   if (threadIdx.x < most_ranks) shared.orders[threadIdx.x] = 0;
-  for (int at = static_cast<int>(threadIdx.x); at < widest_sum * most_groups; at += block_threads)
+  for (int at = static_cast<int>(threadIdx.x); at < Block::widest * most_groups; at += block_threads)
     shared.level[at] = 0.0;
   for (int at = static_cast<int>(threadIdx.x); at < layout.turns * (slices_of_block + 1);
        at += block_threads) {
@@ -121,6 +136,20 @@ __device__ __forceinline__ void enter_kernel(Shared& shared, PeersOnChip<ranks>&
         layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
   }
   __syncthreads();
+}
+
+/// Last of all: nobody reads the states or the epoch any more, every block has passed its last barrier,
+/// `last`, or was lost.
+template <class Block>
+__device__ __forceinline__ void leave_kernel(Block& shared, std::uint32_t last, State* states,
+                                             std::uint32_t& epoch, int count = 1) {
+  if (blockIdx.x != 0) return;
+  if (int const c = static_cast<int>(threadIdx.x); c < count) {
+    StepRecord* const history = states[c].history;
+    states[c] = shared.state(c);
+    states[c].history = history;
+  }
+  if (threadIdx.x == 0) epoch = last;
 }
 
 }  // namespace hostless::gpu

@@ -114,7 +114,7 @@ class Solve final : public BoundSolve {
     auto const can = [&](FusedUpdate fused_update) {
       return shape.fits &&
              find_on_chip({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row}, layout,
-                          instance_, problem_.device, ranks_of(arguments_), fused_update)
+                          instance_, problem_.device, problem_.columns, ranks_of(arguments_), fused_update)
                      .fused_update == fused_update;
     };
     shape.by_memory = can(FusedUpdate::by_memory);

@@ -47,7 +47,7 @@ void launch(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
 
 // The fields of cg: what travels lies where it does there.
 template <int batch, bool fuses>
-constexpr Instance instance{4, batch, true, fuses, false, &shared_bytes, &launch, nullptr};
+constexpr Instance instance{4, batch, true, false, fuses, false, &shared_bytes, nullptr, &launch, nullptr};
 template <bool fuses>
 Instance const& of_block(int block) {
   static_assert(batch_block_rows<3> == batch_block_rows<4> && batch_block_rows<4> == batch_block_rows<6>);

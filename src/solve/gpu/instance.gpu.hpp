@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "run/gpu/persistent_columns.gpu.hpp"
 #include "run/gpu/persistent_kernel.gpu.hpp"
 #include "run/gpu/stream.gpu.hpp"
 #include "solve/gpu/instance.hpp"
@@ -34,6 +35,8 @@ struct MethodInstance {
   /// How the matrix is stored that iterations multiply with.
   using Inner = std::conditional_t<variant == Variant::rounded, float, double>;
   static constexpr bool spans_ranks = Descriptor::offers.spans_ranks && variant == Variant::plain;
+  /// So is that of several right-hand sides.
+  static constexpr bool takes_columns = spans_ranks;
   static constexpr bool fuses = Descriptor::offers.fuses && variant != Variant::polynomial;
 
   static Data data_of(Arguments const& a) {
@@ -59,7 +62,32 @@ struct MethodInstance {
   static std::int64_t shared_bytes(int device, Ranks ranks) {
     return shared_bytes_beside(kernel(ranks), device);
   }
+  static void const* kernel_of_columns(int columns) {
+    if constexpr (takes_columns) {
+      return room_for(columns) == 2 ? reinterpret_cast<void const*>(&columns_kernel<B, 2, Data>)
+                                    : reinterpret_cast<void const*>(&columns_kernel<B, wide_columns, Data>);
+    } else {
+      return nullptr;
+    }
+  }
+  static std::int64_t shared_bytes_of_columns(int device, int columns) {
+    return takes_columns ? shared_bytes_beside(kernel_of_columns(columns), device) : -1;
+  }
+  static void launch_columns(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
+    Data data = data_of(a);
+    RowsView rows = a.rows;
+    Layout layout = a.layout;
+    Control control = a.control;
+    FieldsOfSides fields = a.fields_of_sides;
+    FlaggedWord* flagged_words = a.flagged_words;
+    std::uint32_t* epoch = a.epoch;
+    State* states = a.state;
+    int count = a.columns;
+    void* parameters[] = {&data, &rows, &layout, &control, &fields, &flagged_words, &epoch, &states, &count};
+    launch_blocks(kernel_of_columns(count), a, parameters, stream);
+  }
   static void launch_persistent(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
+    if (a.columns > 1) return launch_columns(a, stream);
     void const* const chosen = kernel(ranks_of(a));
     Data data = data_of(a);
     RowsView rows = a.rows;
@@ -77,9 +105,16 @@ struct MethodInstance {
                                                        a.tile_order);
     run_text(run, data_of(a));
   }
-  static constexpr Instance instance{
-      fields_in<Descriptor>(variant), batch_block_rows<B>, spans_ranks,        fuses,
-      Descriptor::offers.begins,      &shared_bytes,       &launch_persistent, &run_phases};
+  static constexpr Instance instance{fields_in<Descriptor>(variant),
+                                     batch_block_rows<B>,
+                                     spans_ranks,
+                                     takes_columns,
+                                     fuses,
+                                     Descriptor::offers.begins,
+                                     &shared_bytes,
+                                     &shared_bytes_of_columns,
+                                     &launch_persistent,
+                                     &run_phases};
 };
 
 template <class Descriptor, Variant variant, int B>

@@ -21,6 +21,7 @@ struct Arguments {
   std::size_t rows_before = 0, padded_rows = 0;  ///< of each field: before its first row, and in all
   int columns = 1;                 ///< right-hand sides; of each a state, and of each field and b
   std::int64_t column_stride = 0;  ///< one so many doubles behind the last one's
+  FieldsOfSides fields_of_sides;   ///< of the persistent kernel of several
   double const* rhs = nullptr;
   double const* preconditioner_data = nullptr;
   PreconditionerData preconditioner_data_kind = PreconditionerData::none;
@@ -74,13 +75,16 @@ inline void launch_blocks(void const* kernel, Arguments const& a, void** paramet
 }
 
 struct Instance {
-  int fields;        ///< with the gathered one
-  int batch;         ///< block rows of an accumulator in flight
-  bool spans_ranks;  ///< it has a persistent kernel for several ranks
-  bool fuses;        ///< its text has values formed where they are read
-  bool begins;       ///< its text multiplies what a sum's phase has begun
+  int fields;          ///< with the gathered one
+  int batch;           ///< block rows of an accumulator in flight
+  bool spans_ranks;    ///< it has a persistent kernel for several ranks
+  bool takes_columns;  ///< it has one for several right-hand sides, up to wide_columns
+  bool fuses;          ///< its text has values formed where they are read
+  bool begins;         ///< its text multiplies what a sum's phase has begun
   /// Bytes of shared memory that a block may use for fields on chip, 0 when the kernel does not fit at all.
   std::int64_t (*shared_bytes)(int device, Ranks ranks);
+  std::int64_t (*shared_bytes_of_columns)(int device,
+                                          int columns);  ///< the same of that for several right-hand sides
   void (*launch_persistent)(Arguments const& arguments, HOSTLESS_GPU(Stream_t) stream);
   /// Executes the text once, phase by phase; null: it is a persistent kernel and nothing else.
   void (*run_phases)(Arguments const& arguments, Queue& queue);

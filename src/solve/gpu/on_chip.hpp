@@ -86,4 +86,14 @@ inline OnChip plan_on_chip(OnChipRows const& rows, Layout const& layout, OnChipF
   return k;
 }
 
+/// Of the kernel of several right-hand sides: what fits of the fields, the first ones first. The gathered one
+/// is read where it lies.
+inline OnChip plan_columns_on_chip(Layout const& layout, int fields, int columns, std::int64_t most) {
+  OnChip k;
+  k.fields =
+      std::int64_t{block_threads} * layout.turns * layout.slots * layout.tiling.block * fields * columns;
+  k.fields_on_chip = std::min(k.fields, most / static_cast<std::int64_t>(sizeof(double)));
+  return k;
+}
+
 }  // namespace hostless::gpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <vector>
 
 #include "run/gpu/grid_barrier.gpu.hpp"
 #include "solve/gpu/bound_solve.hpp"
@@ -29,7 +30,12 @@ std::int64_t on_chip_bytes(std::int64_t shared, int device) {
 }  // namespace
 
 OnChip find_on_chip(OnChipRows const& rows, Layout const& layout, Instance const& instance, int device,
-                    Ranks ranks, FusedUpdate fused_update) {
+                    int columns, Ranks ranks, FusedUpdate fused_update) {
+  if (columns > 1) {
+    std::int64_t const shared = instance.shared_bytes_of_columns(device, columns);
+    return plan_columns_on_chip(layout, instance.fields - 1, room_for(columns),
+                                on_chip_bytes(shared, device));
+  }
   std::int64_t const shared = instance.shared_bytes(device, ranks);
   std::int64_t const most = on_chip_bytes(shared, device);
   auto const plan = [&](FusedUpdate allowed) {
@@ -64,14 +70,16 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
       is_alone_(arguments.ranks == 1),
       flagged_words_(2 * sizeof(FlaggedWord) *
                          static_cast<std::size_t>(flagged_words_of_parity(
-                             std::max(arguments.layout.partials, arguments.most_partials), arguments.ranks)),
+                             std::max(arguments.layout.partials, arguments.most_partials), arguments.ranks,
+                             arguments.columns == 1 ? 1 : wide_columns)),
                      arguments.lending),
       lending_(arguments.lending),
       epoch_(1) {
   Layout& layout = arguments.layout;
   RowsView const& rows = arguments.rows;
-  OnChip const on_chip = find_on_chip({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row},
-                                      layout, instance, device, ranks_of(arguments), arguments.fused_update);
+  OnChip const on_chip =
+      find_on_chip({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row}, layout, instance,
+                   device, arguments.columns, ranks_of(arguments), arguments.fused_update);
   layout.reach = static_cast<int>(on_chip.reach);
   layout.window_values = static_cast<int>(on_chip.window);
   layout.matrix_values = static_cast<int>(on_chip.matrix);
@@ -89,6 +97,7 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
           reinterpret_cast<FlaggedWord*>(halo_source_flagged_words_.data()) + parity * arguments.padded_rows +
           arguments.rows_before;
   }
+  if (arguments.columns > 1) lay_sides_together(arguments);
   flagged_words_.clear();
   epoch_.clear();
   arguments.flagged_words = reinterpret_cast<FlaggedWord*>(flagged_words_.data());
@@ -98,34 +107,54 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   arguments.control.progress = progress_.device();
 }
 
-void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
-  State state;
-  HOSTLESS_GPU(Stream_t) const stream = stream_.get();
-  check(HOSTLESS_GPU(MemcpyAsync)(&state, arguments.state, sizeof state, HOSTLESS_GPU(MemcpyDeviceToHost),
-                                  stream),
-        "reading the state");
-  stream_.wait();
-  std::int64_t const wanted_pause = state.pause_at;
-  orders_.host().stop = 0;
-  progress_.host().iteration = state.iteration;  // not that of the solve before
-  for (;;) {
-    launch(arguments, watch, cost);
-    check(HOSTLESS_GPU(MemcpyAsync)(&state, arguments.state, sizeof state, HOSTLESS_GPU(MemcpyDeviceToHost),
-                                    stream),
-          "reading the state");
-    stream_.wait();
-    bool const is_wanted = wanted_pause >= 0 && state.iteration >= wanted_pause;
-    bool const own_pause = state.status == Status::paused && !is_wanted && !state.awaits_projection();
-    if (own_pause) ++cost.pauses;
-    state.pause_at = wanted_pause;
-    if (own_pause) state.status = Status::running;
-    check(HOSTLESS_GPU(MemcpyAsync)(arguments.state, &state, sizeof state, HOSTLESS_GPU(MemcpyHostToDevice),
-                                    stream),
-          "writing the state");
-    stream_.wait();
-    if (!own_pause) break;
+// Where the kernel of several right-hand sides has their entries beside each other, padded as fields are.
+void Persistent::lay_sides_together(Arguments& arguments) {
+  auto const width = static_cast<std::size_t>(room_for(arguments.columns));
+  std::size_t const values = width * arguments.padded_rows;
+  FieldsOfSides& fields = arguments.fields_of_sides;
+  fields.stride = arguments.column_stride;
+  together_ = Array<double>(values * static_cast<std::size_t>(instance_.fields));
+  together_.clear();
+  for (int k = 0; k < instance_.fields; ++k) {
+    fields.apart[k] = arguments.field[k];
+    fields.together[k] =
+        together_.data() + values * static_cast<std::size_t>(k) + width * arguments.rows_before;
   }
-  if (is_alone_ && state.status == Status::peer_lost) flagged_words_.clear();  // poisoned
+}
+
+void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
+  std::vector<State> states(static_cast<std::size_t>(arguments.columns));
+  std::vector<std::int64_t> wanted_pauses;
+  copy_states(states.data(), arguments.state, states.size());
+  for (State const& state : states) wanted_pauses.push_back(state.pause_at);
+  orders_.host().stop = 0;
+  progress_.host().iteration = states[0].iteration;  // not that of the solve before
+  for (bool goes_on = true; goes_on;) {
+    launch(arguments, watch, cost);
+    copy_states(states.data(), arguments.state, states.size());
+    goes_on = false;
+    for (std::size_t c = 0; c < states.size(); ++c) {
+      State& state = states[c];
+      bool const is_wanted = wanted_pauses[c] >= 0 && state.iteration >= wanted_pauses[c];
+      bool const own_pause = state.status == Status::paused && !is_wanted && !state.awaits_projection();
+      state.pause_at = wanted_pauses[c];
+      if (own_pause) state.status = Status::running;
+      goes_on = goes_on || own_pause;
+    }
+    if (goes_on) ++cost.pauses;
+    copy_states(arguments.state, states.data(), states.size());
+  }
+  bool const is_lost = std::any_of(states.begin(), states.end(),
+                                   [](State const& state) { return state.status == Status::peer_lost; });
+  if (is_alone_ && is_lost) flagged_words_.clear();  // poisoned
+}
+
+// Between host and device.
+void Persistent::copy_states(State* to, State const* from, std::size_t count) {
+  HOSTLESS_GPU(Stream_t) const stream = stream_.get();
+  check(HOSTLESS_GPU(MemcpyAsync)(to, from, count * sizeof(State), HOSTLESS_GPU(MemcpyDefault), stream),
+        "copying states");
+  stream_.wait();
 }
 
 void Persistent::lend(PeerMemory& memory, Arguments const& arguments) const {
@@ -154,7 +183,8 @@ void Persistent::launch(Arguments const& arguments, Watch const& watch, Cost& co
   ++cost.launches;
   watch_stream(stream_, [&] {
     if (watch.stop && watch.stop()) orders_.host().stop = 1;
-    watch.progress(progress_.host().iteration, progress_.host().rr, 0);
+    Progress const volatile& told = progress_.host();
+    watch.progress(told.iteration, told.rr, told.column);
   });
   cost.device_s += end_.seconds_since(begin_);
 }

@@ -6,10 +6,11 @@
 
 namespace hostless::gpu {
 
-/// What the persistent kernel of an instance that fits keeps on this device. fused_update: what ranks can;
-/// texts that form nothing have none.
+/// What the persistent kernel of an instance that fits keeps on this device. columns: right-hand sides;
+/// fused_update: what ranks can; texts that form nothing have none.
 OnChip find_on_chip(OnChipRows const& rows, Layout const& layout, Instance const& instance, int device,
-                    Ranks ranks = Ranks::one, FusedUpdate fused_update = FusedUpdate::by_flagged_words);
+                    int columns, Ranks ranks = Ranks::one,
+                    FusedUpdate fused_update = FusedUpdate::by_flagged_words);
 
 /// Whether the sums of so many ranks, each of so many partials at most, fit into a barrier.
 bool fits_a_barrier(int most_partials, int ranks);
@@ -27,11 +28,14 @@ class Persistent final : public Runner {
   void lend(PeerMemory& memory, Arguments const& arguments) const override;
   void forget_barriers(std::uint32_t last_epoch) override;
   bool guards_hold() const override {
-    return flagged_words_.guards_hold() && halo_source_flagged_words_.guards_hold() && epoch_.guards_hold();
+    return flagged_words_.guards_hold() && halo_source_flagged_words_.guards_hold() && epoch_.guards_hold() &&
+           together_.guards_hold();
   }
 
  private:
   void launch(Arguments const& arguments, Watch const& watch, Cost& cost);
+  void lay_sides_together(Arguments& arguments);
+  void copy_states(State* to, State const* from, std::size_t count);
 
   Instance const& instance_;
   bool is_alone_;
@@ -40,6 +44,7 @@ class Persistent final : public Runner {
   Array<unsigned char> flagged_words_, halo_source_flagged_words_;
   Lending lending_;
   Array<std::uint32_t> epoch_;
+  Array<double> together_;
   Mapped<Orders> orders_;
   Mapped<Progress> progress_;
 };

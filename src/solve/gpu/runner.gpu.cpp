@@ -9,6 +9,7 @@ namespace hostless::gpu {
 
 namespace {
 
+// Of the methods that have a second persistent kernel, and one of several right-hand sides.
 template <class... All>
 std::string names_that_span_ranks(MethodList<All...>) {
   std::string text;
@@ -19,9 +20,13 @@ std::string names_that_span_ranks(MethodList<All...>) {
 }  // namespace
 
 std::string persistent_problem(Problem const& problem, Layout const& layout, Instance const& instance) {
-  if (problem.columns > 1)
-    return "the persistent kernel with " + std::to_string(problem.columns) +
-           " right-hand sides at once (its registers and shared memory are those of one)";
+  std::string const columns = std::to_string(problem.columns) + " right-hand sides at once";
+  if (problem.columns > wide_columns)
+    return "the persistent kernel with " + columns + " (it has registers for " +
+           std::to_string(wide_columns) + ")";
+  if (problem.columns > 1 && !instance.takes_columns)
+    return "the persistent kernel of this method with " + columns + " (this version compiles those of " +
+           names_that_span_ranks(Methods{}) + ", without a polynomial)";
   if (multiplied_apart(problem.rows->format))
     return "the persistent kernel with this format (its products are made by kernels of their own)";
   if (layout.turns > most_turns || layout.tiles > most_tiles) {
@@ -29,11 +34,16 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
            std::to_string(layout.blocks) + " multiprocessors (a block works on at most " +
            std::to_string(2 * most_turns) + ", all together on " + std::to_string(2 * most_tiles) + ")";
   }
+  if (problem.columns > 1 && layout.partials_a_block > most_wide_turns)
+    return std::to_string(layout.tiling.slices) + " slices in the persistent kernel with " + columns +
+           " of a GPU with " + std::to_string(layout.blocks) + " multiprocessors (a block works on at most " +
+           std::to_string(2 * most_wide_turns) + ")";
   if (problem.ranks > 1 && !instance.spans_ranks)
     return "the persistent kernel of this method on several ranks (this version compiles those of " +
            names_that_span_ranks(Methods{}) + ", with an fp64 matrix and without a polynomial)";
   Ranks const ranks = ranks_of(problem.ranks, problem.copies == nullptr ? 1 : problem.copies->rounds.size());
-  if (instance.shared_bytes(problem.device, ranks) < 0)
+  if ((problem.columns > 1 ? instance.shared_bytes_of_columns(problem.device, problem.columns)
+                           : instance.shared_bytes(problem.device, ranks)) < 0)
     return "the persistent kernel needs more shared memory than this GPU has (its blocks meet there)";
   return {};
 }
@@ -70,14 +80,14 @@ ModelWork work_of(Problem const& problem, Layout const& layout, Instance const& 
   OnChip on_chip;
   if (persistent_fits) {
     on_chip = find_on_chip({rows.format, rows.diagonals, rows.farthest, threads_per_row}, layout, instance,
-                           problem.device);
+                           problem.device, problem.columns);
   }
   ModelWork work;
   work.phases = phases_of(problem.text, problem.polynomial.degree, on_chip.fuses());
   work.matrix_bytes = static_cast<double>(problem.matrix_bytes);
   work.vector_bytes = static_cast<double>(problem.vector_bytes);
   work.matrix_store = static_cast<double>(rows.bytes_per_sweep());
-  work.vector_store = 8.0 * static_cast<double>(problem.owned);
+  work.vector_store = 8.0 * static_cast<double>(problem.owned) * problem.columns;
   work.fields = instance.fields - 1;
   if (on_chip.fields > 0)
     work.on_chip_share = static_cast<double>(on_chip.fields_on_chip) / static_cast<double>(on_chip.fields);
@@ -88,7 +98,10 @@ ModelWork work_of(Problem const& problem, Layout const& layout, Instance const& 
 }
 
 RunChoice choose_automatically(Problem const& problem, Layout const& layout, Instance const& instance) {
-  std::string const obstacle = persistent_problem(problem, layout, instance);
+  std::string obstacle = persistent_problem(problem, layout, instance);
+  if (obstacle.empty() && problem.columns > 2 && problem.rows->tiling.block > 1)
+    obstacle =
+        "more than two right-hand sides with blocks of rows, which phases were measured to be faster with";
   if (problem.trace_barriers > 0 && obstacle.empty())
     return {RunKind::persistent, "its own clock records a profile without kernels between phases"};
   if (problem.check_interval > 1)

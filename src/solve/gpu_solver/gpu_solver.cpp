@@ -77,7 +77,7 @@ void count_bytes(Problem& problem, SolveOptions const& options) {
   bool const is_rounded = problem.text.variant == Variant::rounded;
   problem.matrix_bytes =
       traffic.products * (is_rounded ? rows.rounded_bytes_per_sweep() : rows.bytes_per_sweep());
-  problem.vector_bytes = traffic.vector_bytes * problem.owned;
+  problem.vector_bytes = traffic.vector_bytes * problem.owned * options.rhs_columns;
 }
 
 void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transport, int gpus, int devices) {

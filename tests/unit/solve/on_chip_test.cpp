@@ -47,6 +47,20 @@ TEST(OnChip, SomeFieldsOfManyBesideEverythingElse) {
   EXPECT_FALSE(on_chip_of(tri, layout, FusedUpdate::by_flagged_words, 1, true, {7, 7}).all);
 }
 
+// Of several right-hand sides as much as there is room for, and no matrix and no window.
+TEST(OnChip, FieldsOfSeveralSides) {
+  constexpr std::int64_t slot = 512 * 4;
+  OnChip const all = plan_columns_on_chip(layout_of(452 * 452, 1, 4), 3, 4, most_bytes);
+  EXPECT_EQ(all.fields, 3 * 4 * slot);
+  EXPECT_EQ(all.fields_on_chip, std::min(all.fields, most_bytes / 8));
+  OnChip const some = plan_columns_on_chip(layout_of(128 * 128 * 128, 1, 32), 3, 4, most_bytes);
+  EXPECT_EQ(some.fields, 3 * 32 * slot);
+  EXPECT_EQ(some.values(), most_bytes / 8);
+  EXPECT_EQ(plan_columns_on_chip(layout_of(343000, 3, 11), 3, 2, most_bytes).fields, 3 * 11 * 3 * 512 * 2);
+  EXPECT_EQ(some.matrix + some.window + some.reach, 0);
+  EXPECT_FALSE(some.fuses());
+}
+
 // 452 x 452, seven entries a row: 1,548 rows a block, 4 slots.
 TEST(OnChip, EverythingOfASmallMatrix) {
   auto const tri = diagonals_of({-453, -452, -1, 0, 1, 452, 453});

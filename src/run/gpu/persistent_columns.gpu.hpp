@@ -1,0 +1,387 @@
+#pragma once
+// A method's text for several right-hand sides as one kernel (decision 0017): as persistent.gpu.hpp, with a
+// state and gates for each, products that read the matrix once for all, and sums that travel together. Of one
+// rank.
+//
+// While it runs, entries of the same row lie beside each other: a thread loads those of all sides at once,
+// and memory has a quarter of the places open. What shared memory has room for of the fields that are kept
+// lies there. A side whose gate is closed is computed with the others, and neither stored nor decided on.
+
+#include "run/gpu/grid_barrier.gpu.hpp"
+
+namespace hostless::gpu {
+
+/// G sides of one field's block row, from `first` on, in registers.
+template <int B, int W, int G>
+struct StagedSides {
+  static_assert(G % 2 == 0);
+  double value[B][G];
+
+  template <class View>
+  __device__ __forceinline__ void load(View view, int first, int slot, std::int64_t block_row) {
+    Field const field = ViewTraits<View>::field(view);
+    if (slot < field.on_chip) {
+      double const* const from = on_chip(field, first, slot);
+      HOSTLESS_UNROLL
+      for (int at = 0; at < B * G; ++at) value[at / G][at % G] = from[(at / G * W + at % G) * block_threads];
+    } else {
+      double const* const from = field.memory + block_row * (B * W) + first;
+      HOSTLESS_UNROLL
+      for (int at = 0; at < B * G; at += 2) {
+        EntryPair const pair = *reinterpret_cast<EntryPair const*>(from + at / G * W + at % G);
+        value[at / G][at % G] = pair.of[0];
+        value[at / G][at % G + 1] = pair.of[1];
+      }
+    }
+  }
+  /// stored: a bit for each side that is.
+  template <class View>
+  __device__ __forceinline__ void store(View view, int first, int slot, std::int64_t block_row,
+                                        std::uint32_t stored) const {
+    if constexpr (ViewTraits<View>::writes) {
+      Field const field = ViewTraits<View>::field(view);
+      if (slot < field.on_chip) {
+        double* const to = on_chip(field, first, slot);
+        HOSTLESS_UNROLL
+        for (int at = 0; at < B * G; ++at)
+          if ((stored >> (first + at % G) & 1u) != 0)
+            to[(at / G * W + at % G) * block_threads] = value[at / G][at % G];
+        return;
+      }
+      double* const to = field.memory + block_row * (B * W) + first;
+      if (stored == (1u << W) - 1u) {
+        HOSTLESS_UNROLL
+        for (int at = 0; at < B * G; at += 2)
+          *reinterpret_cast<EntryPair*>(to + at / G * W + at % G) = {value[at / G][at % G],
+                                                                     value[at / G][at % G + 1]};
+      } else {
+        HOSTLESS_UNROLL
+        for (int at = 0; at < B * G; ++at)
+          if ((stored >> (first + at % G) & 1u) != 0) to[at / G * W + at % G] = value[at / G][at % G];
+      }
+    }
+  }
+
+ private:
+  __device__ static __forceinline__ double* on_chip(Field const& field, int first, int slot) {
+    return pool() + field.shared + (slot * (B * W) + first) * block_threads + threadIdx.x;
+  }
+};
+/// One of them, as bodies see it.
+template <int B, int W, int G>
+struct Side {
+  StagedSides<B, W, G>& staged;
+  int number;
+  __device__ __forceinline__ double& operator()(BlockRow<B>, int j) const { return staged.value[j][number]; }
+};
+
+/// W: sides that there is room for; values: how many of a State's are used.
+template <int B, int W, int values>
+class ColumnsRun {
+ public:
+  using Block = SharedOf<W, most_wide_turns>;
+  using Barrier = GridBarrier<Ranks::one, Block>;
+
+  __device__ ColumnsRun(Block& shared, RowsView const& rows, Layout const& layout, Barrier& barrier,
+                        FieldsOfSides const& fields)
+      : shared_(shared),
+        left_(layout.shared_values),
+        rows_(rows),
+        layout_(layout),
+        barrier_(barrier),
+        fields_(fields) {}
+
+  __device__ __forceinline__ Field keep(double* memory) {
+    Field const field = scratch(memory);
+    if (memory != nullptr) copy<true>(memory, field);
+    return field;
+  }
+  __device__ __forceinline__ Field scratch(double* memory) {
+    int const slot_values = W * B * block_threads, all = layout_.turns * layout_.slots;
+    int const room = left_ / slot_values, on_chip = memory == nullptr ? 0 : room < all ? room : all;
+    Field const field{together_of(memory), layout_.shared_values - left_, on_chip};
+    left_ -= on_chip * slot_values;
+    return field;
+  }
+  /// Neighbours may read it before it is shown again.
+  __device__ __forceinline__ Field gathered(double* memory) {
+    Field const field{together_of(memory), 0, 0};
+    copy<true>(memory, field);
+    barrier_.template barrier_reduce<0>(
+        Phase::publish, Visible::here, [] {}, [](std::uint32_t) {});
+    return field;
+  }
+  __device__ __forceinline__ void save(Field field, double* memory) { copy<false>(memory, field); }
+
+  template <class Body, class... Views>
+  __device__ __forceinline__ void publish(Field p, Body const& body, Views... views) {
+    std::uint32_t const open = open_sides();
+    if (open == 0) return;
+    each<0>(open, body, p, views...);
+    barrier_.template barrier_reduce<0>(
+        Phase::publish, Visible::here, [] {}, [](std::uint32_t) {});
+  }
+  template <int K, class Body, class... Views>
+  __device__ __forceinline__ void begin(Field p, Into<K>, Body const& body, Views... views) {
+    std::uint32_t const open = open_sides();
+    if (open == 0) return;
+    each<K>(open, body, p, views...);
+    barrier_.template barrier_reduce<W * K>(
+        Phase::begin, Visible::here, [] {}, [](std::uint32_t) {});
+  }
+  template <int K, class Decision>
+  __device__ __forceinline__ void finish(Into<K> into, Decision const& decide) {
+    std::uint32_t const open = open_sides();
+    __syncthreads();  // all have looked at the states before they change
+    if (open == 0) return;
+    if (threadIdx.x < W) deliver(open, into, decide, barrier_.all_orders());
+    __syncthreads();
+  }
+  template <int K, class Body, class Decision, class... Views>
+  __device__ __forceinline__ void sweep(Field p, Into<K> into, Body const& body, Decision const& decide,
+                                        Views... views) {
+    std::uint32_t const open = open_sides();
+    if (open == 0) return;
+    std::uint32_t const stored = stored_sides(open);
+    State state[W];
+    copy_states(state);
+    each_turn<K>([&](int turn, double(&sum)[W][K == 0 ? 1 : K]) {
+      each_slot(turn, [&](Batch<1> const& b, int slot) {
+        Wide<W> product[1][B];
+        multiply<B, 1, double, SharedRows>(rows_, b, SideBySide<W>{p.memory}, product);
+        if (!b.valid(0)) return;
+        auto const products = [&](int c) {
+          return [&product, c](BlockRow<B>, int j) { return product[0][j].of[c]; };
+        };
+        HOSTLESS_UNROLL
+        for (int first = 0; first < W; first += together<1 + sizeof...(Views)>)
+          work_on<together<1 + sizeof...(Views)>, K>(state, Sides{first, stored}, b.block_row(0), slot, sum,
+                                                     body, products, reads(p), views...);
+      });
+    });
+    barrier_.template barrier_reduce<W * K>(
+        Phase::sweep, Visible::nothing, [] {},
+        [&](std::uint32_t orders) { deliver(open, into, decide, orders); });
+  }
+  template <class Former, class FormerView, class... Rest>
+  __device__ __forceinline__ void sweep(Fused<Field, Former, FormerView> const& f, Rest... rest) {
+    publish(f.field, f.body, f.view);
+    sweep(f.field, rest...);
+  }
+  template <class... Rest>
+  __device__ __forceinline__ void sweep(Begun<Field> const& begun, Rest... rest) {
+    sweep(begun.field, rest...);
+  }
+  template <int K, class Body, class Decision, class... Views>
+  __device__ __forceinline__ void rows(Into<K> into, Body const& body, Decision const& decide,
+                                       Views... views) {
+    std::uint32_t const open = open_sides();
+    if (open == 0) return;
+    each<K>(open, body, views...);
+    barrier_.template barrier_reduce<W * K>(
+        Phase::rows, Visible::nothing, [] {},
+        [&](std::uint32_t orders) { deliver(open, into, decide, orders); });
+  }
+  /// A function of the host: refused before a kernel is launched.
+  template <class Function>
+  __device__ __forceinline__ void apply(Function const&, Field, Field) {}
+  template <class Text>
+  __device__ __forceinline__ void only(Gate gate, Text const& text) {
+    Gate const outer = gate_;
+    gate_ = gate;
+    if (open_sides() != 0) text();
+    gate_ = outer;
+  }
+  template <class Text>
+  __device__ __forceinline__ void repeat(Gate gate, Text const& text) {
+    Gate const outer = gate_;
+    gate_ = gate;
+    while (loop_goes_on(shared_.states(), W, gate)) text();
+    gate_ = outer;
+  }
+
+ private:
+  /// Sides of which the rows of so many fields are in registers at once.
+  template <int fields>
+  static constexpr int together = B* fields* W <= 24 ? W : 2;
+
+  /// A bit for each side whose gate is open.
+  __device__ __forceinline__ std::uint32_t open_sides() const {
+    std::uint32_t open = 0;
+    HOSTLESS_UNROLL
+    for (int c = 0; c < W; ++c) open |= (shared_.state(c).open(gate_) ? 1u : 0u) << c;
+    return open;
+  }
+  /// Of those that are open; of sides that there are not, anything is.
+  __device__ __forceinline__ std::uint32_t stored_sides(std::uint32_t open) const {
+    return (open | ~((1u << shared_.count) - 1u)) & ((1u << W) - 1u);
+  }
+  /// Copies whose address nobody has: scalars stay in registers.
+  __device__ __forceinline__ void copy_states(State (&to)[W]) const {
+    HOSTLESS_UNROLL
+    for (int c = 0; c < W; ++c) to[c] = shared_.state(c);
+  }
+  __device__ __forceinline__ double* together_of(double const* apart) const {
+    for (int k = 0; k < FieldsOfSides::most; ++k)
+      if (apart != nullptr && fields_.apart[k] == apart) return fields_.together[k];
+    return nullptr;
+  }
+  /// Of a vector that is apart; sides that there are not read another one's.
+  __device__ __forceinline__ std::int64_t offset_of(int side) const {
+    return (side < shared_.count ? side : shared_.count - 1) * fields_.stride;
+  }
+  /// All sides that there are, to where they lie together (coming) or back.
+  template <bool coming>
+  __device__ __forceinline__ void copy(double* apart, Field field) {
+    for (int c = 0; c < shared_.count; ++c) {
+      for (int turn = 0; turn < layout_.turns; ++turn) {
+        each_slot(turn, [&](Batch<1> const& b, int slot) {
+          if (!b.valid(0)) return;
+          HOSTLESS_UNROLL
+          for (int j = 0; j < B; ++j) {
+            std::int64_t const row = static_cast<std::int64_t>(b.block_row(0)) * B + j;
+            double& one = slot < field.on_chip
+                              ? pool()[field.shared + ((slot * B + j) * W + c) * block_threads + threadIdx.x]
+                              : field.memory[row * W + c];
+            double& other = apart[c * fields_.stride + row];
+            (coming ? one : other) = coming ? other : one;
+          }
+        });
+      }
+    }
+  }
+
+  /// By thread c, of its side.
+  template <int K, class Decision>
+  __device__ __forceinline__ void deliver(std::uint32_t open, Into<K> into, Decision const& decide,
+                                          std::uint32_t orders) {
+    int const c = static_cast<int>(threadIdx.x);
+    if ((open >> c & 1u) == 0) return;
+    State state;  // a copy: scalars in registers
+    state.copy_scalars<values>(shared_.state(c));
+    HOSTLESS_UNROLL
+    for (int k = 0; k < K; ++k) state.at(into.to[k]) = shared_.total[c * K + k];
+    if ((orders & order_stop) != 0) state.stop = true;
+    if ((orders & order_pause) != 0 && (state.pause_at < 0 || state.pause_at > state.iteration + 1))
+      state.pause_at = state.iteration + 1;
+    decide(state);
+    shared_.state(c).template copy_scalars<values>(state);
+  }
+
+  /// use(block row of this thread, slot in shared memory) for all in a turn; falling: from the last one on,
+  /// of a phase without sums, which begins with what the phase before has left in the second-level cache, and
+  /// ends with what the next one begins with.
+  template <bool falling = false, class Use>
+  __device__ __forceinline__ void each_slot(int turn, Use const& use) const {
+    int const tile = turn * layout_.blocks + static_cast<int>(blockIdx.x);
+    int const half = static_cast<int>(threadIdx.x) / Tiling::accumulators;
+    int const slice = tile * slices_of_block + half;
+    if (slice >= layout_.tiling.slices) return;
+    Batch<1> b{slice, 0, static_cast<std::int32_t>(threadIdx.x) % Tiling::accumulators,
+               shared_.first_block_row[turn][half], shared_.first_block_row[turn][half + 1]};
+    if constexpr (falling) {
+      for (b.slot = (b.last - b.first + Tiling::accumulators - 1) / Tiling::accumulators - 1; b.slot >= 0;
+           --b.slot)
+        use(b, turn * layout_.slots + b.slot);
+    } else {
+      for (; b.first + b.slot * Tiling::accumulators < b.last; ++b.slot)
+        use(b, turn * layout_.slots + b.slot);
+    }
+  }
+  /// use(turn, sums) for all turns, and what the threads have added up on its way.
+  template <int K, class Use>
+  __device__ __forceinline__ void each_turn(Use const& use) {
+    constexpr int width = K == 0 ? 1 : K;
+    double sum[W][width] = {};
+    for (int turn = 0; turn < layout_.turns; ++turn) {
+      use(turn, sum);
+      int const partial = turn + layout_.partials_a_block - layout_.turns;
+      if (partial < 0) continue;  // lanes go on adding
+      HOSTLESS_UNROLL
+      for (int at = 0; at < W * K; ++at) {
+        barrier_.contribute(partial, at, sum[at / width][at % width], W * K);
+        sum[at / width][at % width] = 0.0;
+      }
+    }
+  }
+  template <int K, class Body, class... Views>
+  __device__ __forceinline__ void each(std::uint32_t open, Body const& body, Views... views) {
+    constexpr int G = together<sizeof...(Views)>;
+    std::uint32_t const stored = stored_sides(open);
+    State state[W];
+    copy_states(state);
+    auto const nothing_before = [](int) { return NoProducts{}; };
+    each_turn<K>([&](int turn, double(&sum)[W][K == 0 ? 1 : K]) {
+      concretely(body, [&](auto const& concrete) {
+        each_slot<K == 0>(turn, [&](Batch<1> const& b, int slot) {
+          if (!b.valid(0)) return;
+          HOSTLESS_UNROLL
+          for (int first = 0; first < W; first += G)
+            work_on<G, K>(state, Sides{first, stored}, b.block_row(0), slot, sum, concrete, nothing_before,
+                          views...);
+        });
+      });
+    });
+  }
+  struct NoProducts {};
+  /// From which on, and a bit for each that is stored.
+  struct Sides {
+    int first;
+    std::uint32_t stored;
+  };
+  /// Loads of G sides, then their bodies, then what they have changed.
+  template <int G, int K, class Body, class Products, class... Views>
+  __device__ __forceinline__ void work_on(State const (&state)[W], Sides sides, std::int32_t block_row,
+                                          int slot, double (&sum)[W][K == 0 ? 1 : K], Body const& body,
+                                          Products const& products, Views... views) {
+    auto const work = [&](auto&&... staged) {
+      (staged.load(views, sides.first, slot, block_row), ...);
+      HOSTLESS_UNROLL
+      for (int g = 0; g < G; ++g) {
+        int const c = sides.first + g;
+        BlockRow<B> const here{static_cast<std::int64_t>(block_row) * B, 0};
+        auto const mine = in_column(body, offset_of(c));
+        if constexpr (std::is_same_v<decltype(products(c)), NoProducts>) {
+          mine(state[c], here, Contribution<1>{sum[c]}, Side<B, W, G>{staged, g}...);
+        } else {
+          mine(state[c], here, Contribution<1>{sum[c]}, products(c), Side<B, W, G>{staged, g}...);
+        }
+      }
+      (staged.store(views, sides.first, slot, block_row, sides.stored), ...);
+    };
+    work(staged_for<G>(views)...);
+  }
+  template <int G, class View>
+  __device__ static __forceinline__ StagedSides<B, W, G> staged_for(View const&) {
+    return {};
+  }
+
+  Block& shared_;
+  int left_;
+  RowsView const& rows_;
+  Layout const& layout_;
+  Barrier& barrier_;
+  FieldsOfSides const& fields_;
+  Gate gate_ = Gate::solve;
+};
+
+/// As persistent_kernel, for `count` right-hand sides, at most W, whose states follow each other.
+template <int B, int W, class Data>
+__global__ void __launch_bounds__(block_threads, 1)
+    columns_kernel(HOSTLESS_PARAMETER Data const data, HOSTLESS_PARAMETER RowsView const rows,
+                   HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
+                   HOSTLESS_PARAMETER FieldsOfSides const fields, FlaggedWord* flagged_words,
+                   std::uint32_t* epoch, State* states, int count) {
+  using Run = ColumnsRun<B, W, Data::Descriptor::values>;
+  __shared__ typename Run::Block shared;
+  __shared__ PeersOnChip<Ranks::one> alone;
+  enter_kernel(shared, alone, layout, nullptr, states, count);
+  typename Run::Barrier barrier(shared, layout, control, alone, flagged_words, *epoch);
+  {
+    Run run(shared, rows, layout, barrier, fields);
+    run_text(run, data);
+  }
+  leave_kernel(shared, barrier.epoch(), states, *epoch, count);
+}
+
+}  // namespace hostless::gpu
