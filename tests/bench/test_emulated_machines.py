@@ -1,5 +1,6 @@
 """bench/emulated_machines.py: ranks on machines of their own, bytes of the links, a latency, and nothing left behind."""
 
+import importlib.util
 import json
 import os
 import select
@@ -17,6 +18,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 import slow_bridge  # noqa: E402
+import stencil_machines  # noqa: E402
 from emulated_machines import Machines, missing  # noqa: E402
 
 HOSTLESS = os.environ["HOSTLESS_COMMAND"]
@@ -153,6 +155,31 @@ class EmulatedMachines(unittest.TestCase):
             self.assertEqual(namespaces(name), [])
             child.stdin.close()
             child.stdout.close()
+
+
+class StencilMachines(unittest.TestCase):
+    """What bench/stencil_machines.py draws and refuses; what it measures takes machines and minutes."""
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+    def test_pictures_are_over_what_varies(self):
+        def row(rate, delay_us, depth):
+            return {"rate": rate, "delay_us": delay_us, "chosen_depth": depth, "chosen_us": 50.0, "one_us": 100.0}
+
+        both = [row(rate, delay_us, 8 + delay_us // 10) for rate in ("1gbit", "10mbit") for delay_us in (0, 500)]
+        with tempfile.TemporaryDirectory() as name:
+            for rows, words, without in ((both, ("latency of the links", "chosen depth, 10mbit"), "rate of the links"),
+                                         (both[::2], ("rate of the links", "10mbit"), "latency of the links")):
+                stencil_machines.draw(rows, Path(name) / "a.svg")
+                text = (Path(name) / "a.svg").read_text()
+                for word in words:
+                    self.assertIn(word, text)
+                self.assertNotIn(without, text)
+
+    def test_a_latency_that_is_none_is_refused(self):
+        for text in ("often", "0,-1", "2e6", "nan"):
+            done = subprocess.run([sys.executable, str(BENCH / "stencil_machines.py"), HOSTLESS, f"--delay-us={text}"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2, text)
+            self.assertIn(f"'{text}' (microseconds from 0", done.stderr)
 
 
 if __name__ == "__main__":
