@@ -1,6 +1,7 @@
 #include "queue/queue_state.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "hostless/base/wait.hpp"
@@ -58,7 +59,6 @@ QueueState::~QueueState() {
 }
 
 void QueueState::add(Item item) {
-  ++enqueued_;
   bool const needs_calls = std::any_of(item.requests.begin(), item.requests.end(), [](auto const& request) {
     return !request->communicator->may_progress_by_thread();
   });
@@ -72,8 +72,10 @@ void QueueState::add(Item item) {
   }
   {
     std::lock_guard const lock(items_mutex_);
+    if (!by_calls_.load() && !thread_.joinable()) start_thread();  // before anything counts as enqueued
+    for (auto const& request : item.requests) request->unreached.fetch_add(1);
+    ++enqueued_;
     items_.push_back(std::move(item));
-    if (!by_calls_.load() && !thread_.joinable()) thread_ = std::thread([this] { work_by_thread(); });
   }
   if (by_calls_.load()) {
     advance_all();
@@ -82,14 +84,22 @@ void QueueState::add(Item item) {
   }
 }
 
+void QueueState::start_thread() {
+  try {
+    thread_ = std::thread([this] { work_by_thread(); });
+  } catch (std::system_error const& e) {
+    throw Error(ErrorCode::environment, std::string("the thread of a queue could not be started: ") +
+                                            e.what() +
+                                            " (nobody would do its work). Let this user have more threads.");
+  }
+}
+
 void QueueState::enqueue_start(Requests requests) {
   if (stream_work_) return stream_work_->enqueue_start(requests);
-  for (auto const& request : requests) request->unreached.fetch_add(1);
   add({What::start, std::move(requests), {}});
 }
 void QueueState::enqueue_wait(Requests requests) {
   if (stream_work_) return stream_work_->enqueue_wait(requests);
-  for (auto const& request : requests) request->unreached.fetch_add(1);
   add({What::wait, std::move(requests), {}});
 }
 void QueueState::enqueue_function(std::function<void()> work) {

@@ -81,6 +81,7 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   bool peer_is_gone(Item const& item);
   void lose(Item& item);
   void call(Item& item);
+  void start_thread();
   void work_by_thread();
   Item* front();
 
