@@ -213,6 +213,16 @@ void CommunicatorState::abandon(RequestState& request) noexcept {
   abandon_locked(request);
 }
 
+void CommunicatorState::answer_heard(RequestState const& request) noexcept {
+  std::lock_guard const lock(mutex_);
+  for (Offer const& offer : request.offers) {
+    try {
+      join(offer.key);
+    } catch (...) {  // it has left, or what is opened for another request has failed: that one says so
+    }
+  }
+}
+
 void CommunicatorState::abandon_locked(RequestState& request) noexcept {
   if (request.phase.load() != RequestState::Phase::matching) return;
   for (Offer const& offer : request.offers) {

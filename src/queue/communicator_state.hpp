@@ -47,6 +47,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   bool has_left(RequestState const& request);
   /// A match that has ended without its other side: its buffers are the caller's again, it can only be freed.
   void abandon(RequestState& request) noexcept;
+  /// Other sides of an abandoned request that were heard before it was offered are told, too.
+  void answer_heard(RequestState const& request) noexcept;
   /// Whatever it still had under way is lost; others are told.
   void give_up() noexcept;
   void close() noexcept;

@@ -114,6 +114,7 @@ std::shared_ptr<RequestState> offered(std::span<Request* const> requests) {
       communicator->offer(same);
     } catch (...) {  // no match will wait for them
       for (auto const& state : states) state->communicator->abandon(*state);
+      for (auto const& state : states) state->communicator->answer_heard(*state);
       throw_as_error();
     }
   }
