@@ -154,16 +154,17 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, st
 /// A thread of the first block for each end that others reach, and all of them for what lies in slots.
 template <int capacity>
 __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
-  __shared__ std::uint32_t is_lost;
+  __shared__ std::uint32_t is_lost, was_lost;
   __shared__ std::uint64_t epoch_of[capacity];
   await_kernel_before();
   int const mine = static_cast<int>(threadIdx.x);
   bool const waits = mine < call.count;
   std::uint64_t const epoch = waits ? load_strong(&call.end[mine].own->starts) >> share_bits : 0;
-  if (load_strong(call.queue.lost) != 0) return;  // all of them: no other kernel of this stream runs
-  if (mine == 0) is_lost = 0;
+  // One asks for all threads: another block of this kernel may lose the queue meanwhile.
+  if (mine == 0) is_lost = 0, was_lost = load_strong(call.queue.lost);
   if (waits) epoch_of[mine] = epoch;
   __syncthreads();
+  if (was_lost != 0) return;
   Progress progress = Progress::done;
   if (waits && blockIdx.x == 0 && !queue::is_taken_out(call.end[mine].view, call.end[mine].side))
     progress = await_end(call.queue.control, call.end[mine], epoch);
@@ -296,6 +297,16 @@ void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Strea
 void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side) {
   launch_on(stream, &lose_other_kernel, 1, 1, side);
 }
+// Code for older GPUs, translated for one that could, has nothing by which a kernel waits for the one before.
+bool message_kernels_may_come_early(int major) {
+  constexpr int versions_of_major = 10;
+  if (major < first_to_launch_early) return false;
+  HOSTLESS_GPU(FuncAttributes) attributes{};
+  check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, reinterpret_cast<void const*>(&start_kernel<few_ends>)),
+        "asking what a kernel was compiled for");
+  return attributes.ptxVersion >= first_to_launch_early * versions_of_major;
+}
+
 void load_message_kernels() {
   for (void const* const kernel :
        {reinterpret_cast<void const*>(&start_kernel<few_ends>),

@@ -51,6 +51,8 @@ void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Strea
 void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side);
 /// On the GPU in use: a wait that spins may hold up what loads a kernel.
 void load_message_kernels();
+/// Whether they may be launched before the kernel before them has ended, by a GPU whose number begins so.
+bool message_kernels_may_come_early(int major);
 
 constexpr std::size_t item_bytes = 16;
 /// As many as `amount` keeps busy.

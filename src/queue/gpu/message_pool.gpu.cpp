@@ -18,8 +18,8 @@ MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first())
   HOSTLESS_DEVICE_PROPERTIES properties{};
   check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
   multiprocessors_ = properties.multiProcessorCount;
-  launches_early_ = properties.major >= first_to_launch_early;
   load_message_kernels();
+  launches_early_ = message_kernels_may_come_early(properties.major);
   take(smallest);  // the first pieces are there
   QueueControl* for_kernels = nullptr;
   take_control(for_kernels);

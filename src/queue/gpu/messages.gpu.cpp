@@ -79,7 +79,7 @@ class End final : public MessageEnd {
     call_.own = mine_->words();
     call_.side = m.side;
     bool const moves = view.mode == queue::Mode::standard || sends;  // at its start
-    call_.fences_count = !sends && (is_hip || device_of(m.to) != mine_->device());
+    call_.fences_count = !sends && (is_hip || is_of_host(m.to) || device_of(m.to) != mine_->device());
     call_.count = moves ? pieces_of(view.mode, m.bytes) : 1;
   }
   ReachedCounts counts() const override { return mine_->pool().counts(mine_->words()); }
