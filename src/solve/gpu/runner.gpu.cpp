@@ -34,7 +34,7 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
            std::to_string(layout.blocks) + " multiprocessors (a block works on at most " +
            std::to_string(2 * most_turns) + ", all together on " + std::to_string(2 * most_tiles) + ")";
   }
-  if (problem.columns > 1 && layout.partials_a_block > most_wide_turns)
+  if (problem.columns > 1 && layout.turns > most_wide_turns)
     return std::to_string(layout.tiling.slices) + " slices in the persistent kernel with " + columns +
            " of a GPU with " + std::to_string(layout.blocks) + " multiprocessors (a block works on at most " +
            std::to_string(2 * most_wide_turns) + ")";
