@@ -128,7 +128,14 @@ int run_ranks(RankOptions const& options, Arguments const& arguments,
   if (!under_mpi) setenv(variables_told, "1", 1);  // by this process, when it started
   if (!under_mpi) return run_mpirun(mpirun_command(usable_mpi_vendor(), ranks, again(arguments)));
   std::unique_ptr<Transport> transport = open_mpi_transport(require_mpi_vendor());
-  if (kind == "composite") transport = open_composite_transport(std::move(transport));
+  if (kind == "composite") {
+    int const refused = guarded(*transport, [](Transport& mine) {
+      mine.group().together(check_environment);  // which opening asks, too, but each rank by itself
+      return 0;
+    });
+    if (refused != 0) return refused;
+    transport = open_composite_transport(std::move(transport));
+  }
   return run_process(*transport, options.ranks, body);
 }
 

@@ -114,6 +114,11 @@ void check_queue_environment() {
   require_count("HOSTLESS_MPIS_RANKS", 1, "so many threads are ranks");
 }
 
+void check_composite_environment() {
+  require_count("HOSTLESS_COMPOSITE_RANKS_PER_NODE", 1,
+                "nodes of the transport composite have so many ranks");
+}
+
 void check_environment() {
   if (char const* wanted = variable("HOSTLESS_ISA");
       wanted != nullptr && std::strcmp(wanted, name(active_isa())) != 0) {
@@ -126,8 +131,7 @@ void check_environment() {
                                       "' (it multiplies the deadlines). Set it to a number above 0.");
   }
   check_queue_environment();
-  require_count("HOSTLESS_COMPOSITE_RANKS_PER_NODE", 1,
-                "nodes of the transport composite have so many ranks");
+  check_composite_environment();
   require_count("HOSTLESS_MPI_DEVICE_BYTES", 0, "rounds of fewer bytes go through pinned memory");
   for (char const* const one : switches) {
     if (variable(one) == nullptr || is_one(one) || is_zero(one)) continue;

@@ -167,7 +167,8 @@ void add_method(List& list) {
 
 void add_ranks(List& list) {
   char const* const of_c =
-      "the transport that the matrix is made on: hostless_run_threads, hostless_open_mpi";
+      "the transport that the matrix is made on: hostless_run_threads, hostless_open_mpi, "
+      "hostless_open_composite";
   Option ranks = without(named("ranks", OptionType::job, "Ranks that share the matrix"), Face::c, of_c);
   ranks.standard = "1, with GPUs as many, or those of mpirun";
   Option transport = without(named("transport", OptionType::job,

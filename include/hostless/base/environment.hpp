@@ -16,6 +16,9 @@ void check_environment();
 /// queues need not call the above. Errors  usage  such a variable
 void check_queue_environment();
 
+/// That of the transport composite, also looked at when one is opened. Errors  usage  such a variable
+void check_composite_environment();
+
 /// A sentence for each variable HOSTLESS_... that nothing asks for and that is not empty, with the name that
 /// may have been meant; programs print them once when they start.
 std::vector<std::string> unknown_variables();

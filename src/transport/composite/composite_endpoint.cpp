@@ -184,7 +184,7 @@ class CompositeEndpoint final : public Endpoint {
     return near || far;
   }
   void leave() noexcept override {
-    told_ = true;
+    if (std::exchange(told_, true)) return;
     inside_->leave();
     between_->leave();
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/variable.hpp"
+#include "hostless/base/environment.hpp"
 #include "hostless/transport/composite.hpp"
 #include "hostless/transport/point_to_point.hpp"
 #include "transport/binding.hpp"
@@ -115,8 +116,15 @@ class CompositeTransport final : public Transport {
 }  // namespace
 
 int node_of_this_rank(Group& group) {
+  group.together([] { check_composite_environment(); });
   auto const hosts = host_names(group);
   std::int64_t const declared = count_of("HOSTLESS_COMPOSITE_RANKS_PER_NODE", 0);
+  auto const all = group.all_gather(declared);
+  if (std::count(all.begin(), all.end(), declared) != static_cast<std::ptrdiff_t>(all.size()))
+    throw Error(
+        ErrorCode::usage,
+        "HOSTLESS_COMPOSITE_RANKS_PER_NODE is not the same on all ranks (it numbers the nodes of all). "
+        "Set it everywhere, or nowhere.");
   if (declared > 0) return static_cast<int>(group.rank() / declared);
   auto const same = std::find(hosts.begin(), hosts.end(), hosts[static_cast<std::size_t>(group.rank())]);
   return static_cast<int>(same - hosts.begin());
