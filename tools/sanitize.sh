@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Builds and runs the tests that a sanitizer can say something about.
 #   tools/sanitize.sh asan-ubsan|tsan [build | more options of ctest]   (build: runs nothing)
-# Left out: tests of MPI and libfabric (these libraries are not instrumented and report leaks and races of their own), of GPUs, of
-# what Python does (the package, pictures, bench/), of the installed package, checks of the text, set-up that is interrupted
-# (cli_endings interrupts what has begun), and whole solves against oracles and explorations, which take long for code that
-# other tests run. tsan runs what has several threads. clang: half the time of gcc.
+# Left out: tests of MPI, of what goes by it between nodes, and libfabric (these libraries are not instrumented and report leaks and
+# races of their own; composite's own part is run by the tests' transport nodes), of GPUs, of what Python does (the package, pictures,
+# bench/), of the installed package, checks of the text, set-up that is interrupted (cli_endings interrupts what has begun), and whole
+# solves against oracles and explorations, which take long for code that other tests run. tsan runs what has several threads. clang.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-}
-without='mpi|_ofi|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|rivals|several|paired|plot|stencil_scaling|gpu_transports|emulated_machines)|^numerics_(breakdown|oracle)|^cli_bench_(rows|papers|neighbor|queue)|^cli_setup'
+without='mpi|_ofi|_composite|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|rivals|several|paired|plot|stencil_scaling|gpu_transports|emulated_machines)|^numerics_(breakdown|oracle)|^cli_bench_(rows|papers|neighbor|queue)|^cli_setup'
 case "$preset" in
   asan-ubsan)
     with='.'
