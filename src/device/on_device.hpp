@@ -70,13 +70,17 @@ inline int device_of(void const* address) {
   return found;
 }
 
-/// Whether the host has it: pinned memory and managed memory have an address on a GPU as well.
+/// Whether the host may have it: pinned memory and managed memory have an address on a GPU as well. Where a
+/// vendor does not say, it may.
 template <class Code, class Attributes>
 bool is_of_host(Code (*ask)(Attributes*, void const*), void const* address) {
   Attributes attributes{};
-  if (ask(&attributes, address) == HOSTLESS_GPU(Success)) return attributes.hostPointer != nullptr;
-  (void)HOSTLESS_GPU(GetLastError)();
-  return false;
+  if constexpr (requires { attributes.hostPointer; }) {
+    if (ask(&attributes, address) == HOSTLESS_GPU(Success)) return attributes.hostPointer != nullptr;
+    (void)HOSTLESS_GPU(GetLastError)();
+    return false;
+  }
+  return true;
 }
 inline bool is_of_host(void const* address) {
   return is_of_host(&HOSTLESS_GPU(PointerGetAttributes), address);
