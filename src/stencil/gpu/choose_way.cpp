@@ -322,13 +322,29 @@ class Ways {
     }
     if (kernel_.axes == 3) return try_planes();
     if (!simple("cells streamed")) return;
+    try_passes(shapes_.streamed, [&](StencilShapes::Streamed const& kind, Grid const& part) {
+      std::optional<StencilWay> way;
+      std::optional<StreamedPlan> const plan = streamed_plan(part, kind);
+      if (!plan) return way;
+      way.emplace().streamed = *plan;
+      way->step_s = cost_of(*plan, kernel_, part, device_);
+      return way;
+    });
+  }
+  /// way_of(kind, part): how kernels of a kind would pass over a part, and its seconds a step; none: they cannot.
+  template <class Kinds, class WayOf>
+  void try_passes(Kinds const& kinds, WayOf const& way_of) {
     bool known = false;
-    for (StencilShapes::Streamed const& kind : shapes_.streamed) {
+    for (auto const& kind : kinds) {
       if (options_.block_steps > 0 && kind.shape.steps != options_.block_steps) continue;
       known = true;
-      for (int const depth : halo_depths(kind.shape.steps)) offer_streamed(kind, depth);
+      for (int const depth : halo_depths(kind.shape.steps)) {
+        std::optional<Grid> const part = part_of_passes(kind.shape.steps, depth);
+        if (!part) continue;
+        if (std::optional<StencilWay> const way = way_of(kind, *part)) offer_passes(*way, depth);
+      }
     }
-    say_why_not_streamed(known, shapes_.streamed);
+    say_why_not_streamed(known, kinds);
   }
   template <class Kinds>
   void say_why_not_streamed(bool known, Kinds const& kinds) {
@@ -356,13 +372,14 @@ class Ways {
           kernel_.name);
       return;
     }
-    bool known = false;
-    for (StencilShapes::Planes const& kind : shapes_.planes) {
-      if (options_.block_steps > 0 && kind.shape.steps != options_.block_steps) continue;
-      known = true;
-      for (int const depth : halo_depths(kind.shape.steps)) offer_planes(kind, depth);
-    }
-    say_why_not_streamed(known, shapes_.planes);
+    try_passes(shapes_.planes, [&](StencilShapes::Planes const& kind, Grid const& part) {
+      std::optional<StencilWay> way;
+      auto const found = planes_plan(part, kernel_, kind, device_);
+      if (!found) return way;
+      way.emplace().planes = found->first;
+      way->step_s = found->second;
+      return way;
+    });
   }
   /// Of a part; none: halos of so many steps do not last for whole passes, or do not fit.
   std::optional<Grid> part_of_passes(int steps, int depth) {
@@ -382,26 +399,6 @@ class Ways {
     if (parts_ > 1)
       way.step_s += cost_of_halos(way.run, kernel_, grid_, static_cast<double>(halo_rows(depth))) / depth;
     offer(way);
-  }
-  void offer_planes(StencilShapes::Planes const& kind, int depth) {
-    std::optional<Grid> const part = part_of_passes(kind.shape.steps, depth);
-    if (!part) return;
-    auto const found = planes_plan(*part, kernel_, kind, device_);
-    if (!found) return;
-    StencilWay way;
-    way.planes = found->first;
-    way.step_s = found->second;
-    offer_passes(way, depth);
-  }
-  void offer_streamed(StencilShapes::Streamed const& kind, int depth) {
-    std::optional<Grid> const part = part_of_passes(kind.shape.steps, depth);
-    if (!part) return;
-    std::optional<StreamedPlan> const plan = streamed_plan(*part, kind);
-    if (!plan) return;
-    StencilWay way;
-    way.streamed = *plan;
-    way.step_s = cost_of(*plan, kernel_, *part, device_);
-    offer_passes(way, depth);
   }
   void try_resident() {
     if (!may_be(RunKind::persistent)) {
