@@ -5,16 +5,11 @@
 
 namespace hostless {
 
+HostTransport processes_transport();
+
 HostTransport nodes_transport() {
-  HostTransport of;
+  HostTransport of = processes_transport();
   of.name = "nodes";
-  of.capabilities = processes_capabilities();
-  of.start = [](int ranks, std::vector<std::string> const& command) {
-    Launch job;
-    job.ranks = ranks;
-    job.command = command;
-    return launch(job);
-  };
   of.open = [] {
     auto between = open_processes_transport();
     int const node = between->group().rank() / 2;
