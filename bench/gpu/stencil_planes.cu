@@ -132,7 +132,7 @@ struct Arrays {
   }
 };
 
-/// So many chunks that the slowest multiprocessor is done first; 0: none fits.
+/// So many chunks that the slowest multiprocessor is done first.
 int best_chunks(Problem const& p, int windows, int steps, int blocks_at_once) {
   double least = 1e30;
   int best = 1;
@@ -180,9 +180,9 @@ void one(char const* name, Problem const& p, Wanted const& wanted) {
   CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, shape.threads(), shared));
   CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
   int const windows = call.x.count * call.y.count;
-  int const chunks = wanted.chunks > 0 ? wanted.chunks : best_chunks(p, windows, steps, processors * fit);
-  call.chunk_planes = (p.n[0] + chunks - 1) / chunks;
-  call.chunks = (p.n[0] + call.chunk_planes - 1) / call.chunk_planes;
+  int const most = wanted.chunks > 0 ? wanted.chunks : best_chunks(p, windows, steps, processors * fit);
+  call.chunk_planes = (p.n[0] + most - 1) / most;
+  int const chunks = (p.n[0] + call.chunk_planes - 1) / call.chunk_planes;
   Arrays<T> arrays(p);
   Body body;
   auto const pass = [&] {
@@ -190,8 +190,8 @@ void one(char const* name, Problem const& p, Wanted const& wanted) {
     call.out[0] = arrays.cells[1 - arrays.now];
     arrays.now = 1 - arrays.now;
     void* arguments[] = {&call, &body};
-    CHECK(cudaLaunchKernel(kernel, dim3(windows * call.chunks), dim3(shape.threads()), arguments, shared,
-                           nullptr));
+    CHECK(
+        cudaLaunchKernel(kernel, dim3(windows * chunks), dim3(shape.threads()), arguments, shared, nullptr));
   };
   if (wanted.checked > 0) {
     for (int k = 0; k < wanted.checked; ++k) pass();
@@ -208,7 +208,7 @@ void one(char const* name, Problem const& p, Wanted const& wanted) {
       "%s %dx%dx%d: %.2f us a step, %d steps of %dx%d threads with %d rows, %dx%d windows x %d chunks, "
       "%d blocks a multiprocessor\n",
       name, p.n[0], p.n[1], p.n[2], best_ms(wanted.passes, pass) * 1e3 / (wanted.passes * steps), steps,
-      wanted.ty, wanted.tx, rows, call.y.count, call.x.count, call.chunks, fit);
+      wanted.ty, wanted.tx, rows, call.y.count, call.x.count, chunks, fit);
 }
 
 void check_all() {

@@ -72,8 +72,7 @@ struct StencilRun::Parts {
   std::vector<GridArray> now, next, coefficients;
   std::unique_ptr<HaloExchange> exchange, coefficient_exchange;
   std::vector<char> given;
-  bool ready =
-      false;  ///< coefficients have their halos, and both arrays what stays as given; agreed in a run
+  bool ready = false;  ///< coefficients have halos, both arrays what stays as given; ranks agree on it
   std::int64_t steps = 0;
   std::int64_t to_come = 0;  ///< steps of this run that are not taken yet
   std::int64_t lasting = 0;  ///< steps that halos are still good for

@@ -236,7 +236,6 @@ class InstanceOf final : public StencilInstance {
     call.x = plan.x;
     call.threads_x = plan.shape.threads_x;
     call.chunk_planes = plan.chunk_planes;
-    call.chunks = plan.chunks;
     Body body = body_of(problem);
     void* parameters[] = {&call, &body};
     start_with_shared(find_planes(plan), dim3(blocks_of(std::int64_t{plan.windows()} * plan.chunks)),

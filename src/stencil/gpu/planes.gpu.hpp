@@ -147,8 +147,7 @@ class PlaneWindow {
     }
     fetch(0, first);
     fetch(1, first + 1);
-    int z = first;
-    for (; z < ends; z += 2) {
+    for (int z = first; z < ends; z += 2) {
       if (z >= inner_low && z + 1 < inner_high) {
         advance<0, true>(body, z);
         advance<1, true>(body, z + 1);

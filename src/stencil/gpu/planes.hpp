@@ -27,7 +27,6 @@ struct PlanesCall {
   AxisTiles y, x;        ///< windows: a block steps one from a chunk's first plane to its last
   int threads_x = 1;     ///< of a row of the window
   int chunk_planes = 1;  ///< planes that a block makes
-  int chunks = 1;
 };
 
 /// Bytes of shared memory of a block.
