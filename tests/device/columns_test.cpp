@@ -1,15 +1,46 @@
 // Several right-hand sides at once on a GPU: each has the bits that it has alone on the processor.
 #include "columns.hpp"
 
+#include <cstddef>
+#include <vector>
+
+#include "cuda_runtime.hpp"
 #include "gpu_setting.hpp"
 
 namespace hostless::test {
 namespace {
 
+// All memory of a GPU but so many bytes, in pieces of 32 MiB and more.
+class FullGpu {
+ public:
+  FullGpu(CudaRuntime const& cuda, std::size_t but) : cuda_(cuda) {
+    void* hole = nullptr;
+    CudaRuntime::check(cuda.allocate(&hole, but), "cudaMalloc");
+    for (std::size_t bytes = std::size_t{16} << 30; bytes >= std::size_t{32} << 20;) {
+      void* piece = nullptr;
+      if (cuda.allocate(&piece, bytes) == 0) {
+        pieces_.push_back(piece);
+      } else {
+        bytes /= 2;
+      }
+    }
+    CudaRuntime::check(cuda.release(hole), "cudaFree");
+  }
+  FullGpu(FullGpu const&) = delete;
+  FullGpu& operator=(FullGpu const&) = delete;
+  ~FullGpu() {
+    for (void* const piece : pieces_) static_cast<void>(cuda_.release(piece));
+  }
+
+ private:
+  CudaRuntime const& cuda_;
+  std::vector<void*> pieces_;
+};
+
 constexpr RunKind runs_of_columns[] = {RunKind::graph, RunKind::stream};
 
 // One kernel for all iterations is compiled for so many columns, and for these methods.
-constexpr int most_in_one_kernel = 4;
+constexpr int most_in_one_kernel = 4, most_turns_in_one_kernel = 4;
 bool goes_into_one_kernel(Columns const& columns, Setting const& setting) {
   Method const method = setting.solve.method;
   return columns.count() <= most_in_one_kernel && (method == Method::cg || method == Method::pipelined_cg) &&
@@ -162,8 +193,7 @@ TEST_F(GpuColumns, OneThatGoesOnMayStopThemInOneKernel) {
   EXPECT_LT(whole.iterations, a.rows() / 2);
 }
 
-void expect_refused(Setting const& setting, std::string const& text, int columns = 2) {
-  System const a = System::problem(problem("poisson2d", 9, 8, 1));
+void expect_refused(System const& a, Setting const& setting, std::string const& text, int columns) {
   try {
     solve_together(a, random_columns(a.rows(), columns), setting);
     FAIL() << "taken: " << text;
@@ -171,6 +201,59 @@ void expect_refused(Setting const& setting, std::string const& text, int columns
     EXPECT_EQ(e.code(), ErrorCode::usage);
     EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
   }
+}
+void expect_refused(Setting const& setting, std::string const& text, int columns = 2) {
+  expect_refused(System::problem(problem("poisson2d", 9, 8, 1)), setting, text, columns);
+}
+
+// Sums in free order: blocks add over all turns of their tiles, in the kernel where it has room for so many turns,
+// and phase by phase. Judged by each column's own residual.
+TEST_F(GpuColumns, FastOverManyTurns) {
+  System const a = System::problem(problem("poisson7", 40, 40, 40));
+  Columns const columns = random_columns(a.rows(), 4);
+  for (int const turns : {3, 4, 5, 7}) {
+    Setting setting;
+    setting.matrix.slices = 2 * multiprocessors() * turns - 3;
+    setting.solve.preconditioner = PreconditionerKind::jacobi;
+    setting.solve.reduction = Reduction::fast;
+    bool const is_refused = turns > most_turns_in_one_kernel;
+    if (is_refused)
+      expect_refused(a, on_gpu(setting, "auto", RunKind::persistent),
+                     "slices in the persistent kernel with 4", 4);
+    for (RunKind const run : {RunKind::automatic, RunKind::persistent, RunKind::graph, RunKind::stream}) {
+      if (run == RunKind::persistent && is_refused) continue;
+      ColumnsEnding const ended = solve_together(a, columns, on_gpu(setting, "auto", run));
+      std::string const where = std::to_string(turns) + " turns " + name(run);
+      if (run == RunKind::automatic && is_refused) {
+        EXPECT_NE(choice(ended.whole, "run"), name(RunKind::persistent)) << where;
+      }
+      for (std::size_t c = 0; c < columns.b.size(); ++c) {
+        EXPECT_EQ(ended.whole.columns[c].status, Status::converged) << where;
+        EXPECT_LE(residual_of(a, columns.b[c], ended.x[c]), 1.0001 * setting.solve.rtol * norm(columns.b[c]))
+            << where;
+      }
+    }
+  }
+}
+
+// The kernel needs a second set of vectors. Where that has no room and one set has, `auto` goes by phases.
+TEST_F(GpuColumns, AutoGoesByPhasesWhereOneKernelHasNoRoom) {
+  CudaRuntime const* const cuda = CudaRuntime::find();
+  if (cuda == nullptr) GTEST_SKIP() << "the CUDA runtime is not installed";
+  System const a = System::problem(problem("poisson7", 128, 128, 128));
+  Columns const columns = random_columns(a.rows(), 4);
+  Setting setting;
+  setting.solve.max_iterations = 5;
+  setting.solve.preconditioner = PreconditionerKind::jacobi;
+  Setting const at_once = on_gpu(setting, "auto", RunKind::automatic);
+  ASSERT_EQ(choice(solve_together(a, columns, at_once).whole, "run"), name(RunKind::persistent));
+  // Of 8 MB a vector and column: graph about 0.42 GB, the kernel 0.69 GB.
+  FullGpu const full(*cuda, std::size_t{560} << 20);
+  ColumnsEnding const ended = solve_together(a, columns, at_once);
+  EXPECT_NE(choice(ended.whole, "run"), name(RunKind::persistent));
+  EXPECT_NE(choice(ended.whole, "run_why").find("allocating device memory"), std::string::npos)
+      << choice(ended.whole, "run_why");
+  expect_as_alone(a, columns, setting, at_once, "by phases");
 }
 
 TEST_F(GpuColumns, WhatIsOfOneRightHandSideIsRefused) {

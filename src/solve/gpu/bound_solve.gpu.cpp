@@ -96,9 +96,7 @@ class Solve final : public BoundSolve {
     }
     put_rows(*p.rows);
     if (is_collective()) return;  // the others' shapes come first
-    runner_ = make_runner(choice_.kind, arguments_, instance_, p);
-    runner_->prepare(arguments_);
-    memory_.look();
+    make_chosen_run();
   }
 
   PeerShape peer_shape() const override {
@@ -396,6 +394,23 @@ class Solve final : public BoundSolve {
           "their kernel has ended: CUDA_LAUNCH_BLOCKING, a debugger; or HOSTLESS_GPU_HOST_WAITS is 1). Use "
           "--run stream.");
     runner_ = make_runner(choice_.kind, arguments_, instance_, problem_);
+    memory_.look();
+  }
+  // What `automatic` has chosen for several right-hand sides needs a second set of vectors, which there may be no
+  // room for where one set fits; runs of phases need none.
+  void make_chosen_run() {
+    Arguments const before = arguments_;
+    try {
+      runner_ = make_runner(choice_.kind, arguments_, instance_, problem_);
+    } catch (Error const& error) {
+      bool const has_other = problem_.run == RunKind::automatic && problem_.columns > 1 &&
+                             choice_.kind == RunKind::persistent && error.code() == ErrorCode::environment;
+      if (!has_other) throw;
+      arguments_ = before;
+      choice_ = choose_phases(problem_, arguments_.layout, instance_, error.what());
+      runner_ = make_runner(choice_.kind, arguments_, instance_, problem_);
+    }
+    runner_->prepare(arguments_);
     memory_.look();
   }
   void change_run(RunKind kind) {

@@ -134,6 +134,13 @@ RunChoice choose_run(Problem const& asked, Layout const& layout, Instance const&
   return {asked.run, "asked for"};
 }
 
+RunChoice choose_phases(Problem const& problem, Layout const& layout, Instance const& instance,
+                        std::string const& reason) {
+  ModelChoice const choice =
+      choose_by_model(predict(machine_of(problem.device), work_of(problem, layout, instance, false)), reason);
+  return {choice.kind, choice.why};
+}
+
 std::unique_ptr<Runner> make_runner(RunKind kind, Arguments& arguments, Instance const& instance,
                                     Problem const& problem) {
   switch (kind) {

@@ -62,6 +62,9 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
 /// The problem's, or what `automatic` comes to by the model (run_model.hpp).
 /// Errors  usage  the run that was asked for does not fit
 RunChoice choose_run(Problem const& problem, Layout const& layout, Instance const& instance);
+/// What `automatic` comes to where the persistent kernel cannot be made, for that reason.
+RunChoice choose_phases(Problem const& problem, Layout const& layout, Instance const& instance,
+                        std::string const& reason);
 
 /// With a stream endpoint: which tiles a sweep works on while the ghosts of the others travel; none
 /// where that does not pay, or what HOSTLESS_GPU_OVERLAP says.
