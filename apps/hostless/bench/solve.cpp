@@ -309,6 +309,9 @@ Json json_of(BenchOptions const& o, SolveBench const& bench, Way const& way, Row
   j["all_us"] = row.us;
   j["wall_best_us"] = row.wall.front();
   j["iterations"] = result.iterations;
+  j["rows"] = bench.matrix().global_rows();
+  j["bytes_per_iteration"] = result.bytes_per_iteration;
+  j["halo_bytes_per_iteration"] = result.halo_bytes_per_iteration;
   j["status"] = name(result.status);
   double const true_residual = result.true_relative_residual;
   j["true_relative_residual"] = std::isfinite(true_residual) ? Json(true_residual) : Json(nullptr);
