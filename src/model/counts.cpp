@@ -147,10 +147,15 @@ ExchangeCounts count_exchange(Route route, std::vector<Pattern> const& patterns,
   return counts;
 }
 
-CoarsePatterns box_strips(BoxPartition const& partition, std::array<std::int64_t, 3> depth, bool faces_only) {
+namespace {
+
+template <class Wanted>
+CoarsePatterns strips_of(BoxPartition const& partition, std::array<std::int64_t, 3> depth, bool faces_only,
+                         Wanted const& wanted) {
   CoarsePatterns coarse;
   for (Rank rank = 0; rank < partition.ranks(); ++rank) {
-    BoxHalo const halo = box_halo(partition, rank, depth, faces_only);
+    BoxHalo halo = box_halo(partition, rank, depth, faces_only);
+    std::erase_if(halo.out, [&](HaloStrip const& strip) { return !wanted(strip.direction); });
     Pattern& pattern = coarse.patterns.emplace_back();
     auto& weights = coarse.weights.emplace_back();
     pattern.owned = std::ssize(halo.out);
@@ -163,6 +168,19 @@ CoarsePatterns box_strips(BoxPartition const& partition, std::array<std::int64_t
     }
   }
   return coarse;
+}
+
+}  // namespace
+
+CoarsePatterns box_strips(BoxPartition const& partition, std::array<std::int64_t, 3> depth, bool faces_only) {
+  return strips_of(partition, depth, faces_only, [](Direction) { return true; });
+}
+
+CoarsePatterns box_strips(BoxPartition const& partition, std::array<std::int64_t, 3> depth,
+                          std::vector<Direction> const& directions) {
+  return strips_of(partition, depth, false, [&](Direction direction) {
+    return std::find(directions.begin(), directions.end(), direction) != directions.end();
+  });
 }
 
 }  // namespace hostless

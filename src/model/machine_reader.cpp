@@ -215,20 +215,30 @@ void require_once(JsonValue const& value, std::vector<Entry> const& before, Memo
     if (other.memory == memory) value.fail(fmt::format("{} memory is there twice", name(memory)));
 }
 
+SweepRate rate_of(JsonValue const& entry) {
+  SweepRate const rate{entry.at("bytes_per_s").number(units::bytes_per_second),
+                       entry.at("least_bytes_per_s").number(units::bytes_per_second),
+                       entry.at("most_bytes_per_s").number(units::bytes_per_second)};
+  if (rate.least > rate.bytes_per_s || rate.most < rate.bytes_per_s)
+    entry.at("bytes_per_s")
+        .fail(fmt::format("{:g} is not between the least, {:g}, and the most, {:g}", rate.bytes_per_s,
+                          rate.least, rate.most));
+  return rate;
+}
+
 std::vector<MemoryRate> memory_of(JsonValue const& value, MachineModel const& machine) {
   std::vector<MemoryRate> all;
   if (value.is_no_data()) return all;
   for (JsonValue const& entry : value.list()) {
-    entry.require_keys({"memory", "bytes_per_s", "least_bytes_per_s", "most_bytes_per_s", "source"});
+    entry.require_keys({"memory", "bytes_per_s", "least_bytes_per_s", "most_bytes_per_s", "source"},
+                       {"products"});
     MemoryRate rate;
     rate.memory = static_cast<MemoryKind>(entry.at("memory").choice(names_of(all_memory_kinds)));
-    rate.bytes_per_s = entry.at("bytes_per_s").number(units::bytes_per_second);
-    rate.least = entry.at("least_bytes_per_s").number(units::bytes_per_second);
-    rate.most = entry.at("most_bytes_per_s").number(units::bytes_per_second);
-    if (rate.least > rate.bytes_per_s || rate.most < rate.bytes_per_s)
-      entry.at("bytes_per_s")
-          .fail(fmt::format("{:g} is not between the least, {:g}, and the most, {:g}", rate.bytes_per_s,
-                            rate.least, rate.most));
+    rate.vectors = rate_of(entry);
+    if (entry.has("products")) {
+      entry.at("products").require_keys({"bytes_per_s", "least_bytes_per_s", "most_bytes_per_s"});
+      rate.products = rate_of(entry.at("products"));
+    }
     rate.source = source_of(entry, machine);
     require_once(entry.at("memory"), all, rate.memory);
     all.push_back(std::move(rate));

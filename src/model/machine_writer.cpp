@@ -90,14 +90,20 @@ Json triggers_json(std::optional<TriggerCosts> const& costs) {
   return entry;
 }
 
+Json rate_json(SweepRate const& rate) {
+  return {
+      {"bytes_per_s", rate.bytes_per_s}, {"least_bytes_per_s", rate.least}, {"most_bytes_per_s", rate.most}};
+}
+
 Json memory_json(std::vector<MemoryRate> const& all) {
   Json list = Json::array();
-  for (MemoryRate const& rate : all)
-    list.push_back({{"memory", name(rate.memory)},
-                    {"bytes_per_s", rate.bytes_per_s},
-                    {"least_bytes_per_s", rate.least},
-                    {"most_bytes_per_s", rate.most},
-                    {"source", rate.source}});
+  for (MemoryRate const& rate : all) {
+    Json entry = {{"memory", name(rate.memory)}};
+    entry.update(rate_json(rate.vectors));
+    if (rate.products) entry["products"] = rate_json(*rate.products);
+    entry["source"] = rate.source;
+    list.push_back(std::move(entry));
+  }
   return list;
 }
 

@@ -9,11 +9,11 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/model/price.hpp"
+#include "model/price_parts.hpp"
 
 namespace hostless {
 namespace {
 
-constexpr double messages_off = 0.26;  // 90th percentile, docs/machine-files.md
 constexpr double sum_bytes = 8;
 
 [[noreturn]] void no_data(MachineModel const& machine, std::string const& what) {
@@ -22,46 +22,28 @@ constexpr double sum_bytes = 8;
                           machine.name, what));
 }
 
-template <class Entry>
-Entry const* find(std::vector<Entry> const& all, MemoryKind memory) {
-  auto const found =
-      std::find_if(all.begin(), all.end(), [&](Entry const& entry) { return entry.memory == memory; });
-  return found == all.end() ? nullptr : &*found;
-}
-
 int doublings(int n) { return std::bit_width(static_cast<unsigned>(n - 1)); }
 
-void add_source(IterationPrice& price, MachineModel const& machine, std::string const& source) {
-  auto const words = machine.sources.find(source);
-  std::string const text = words == machine.sources.end() ? source : words->second;
-  if (std::find(price.sources.begin(), price.sources.end(), text) == price.sources.end())
-    price.sources.push_back(text);
+void add_source(std::vector<std::string>& all, MachineModel const& machine, std::string const& source) {
+  std::string const text = in_words(machine, {source}).front();
+  if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
 }
 
-double message(MachineModel const& machine, MessageSpan span, MemoryKind memory) {
+double message(MachineModel const& machine, MessageSpan span, MemoryKind memory, double bytes) {
   if (machine.costs.find(span, memory) == nullptr)
     no_data(machine, fmt::format("sums of {} memory, nor of {} messages of it", name(memory), name(span)));
-  return price(machine, {span, memory, sum_bytes, 1, 1}).seconds;
+  return price(machine, {span, memory, bytes, 1, 1}).seconds;
 }
 
 void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod method,
               SolveSetting const& setting) {
   if (setting.nodes * setting.ranks_per_node == 1) return;
   int const count = method == PricedMethod::cg ? 2 : 1;
-  int const inside = doublings(setting.ranks_per_node), between = doublings(setting.nodes);
-  if (SumCosts const* costs = find(machine.sums, setting.sums_in)) {
-    price.sums_on_node = count * inside * costs->on_node;
-    price.sums_between = count * between * costs->between_nodes;
-    add_source(price, machine, costs->source);
-  } else {
-    MessageSpan const span = machine.node.sockets == 1 ? MessageSpan::on_socket : MessageSpan::on_node;
-    if (inside > 0) price.sums_on_node = count * inside * message(machine, span, setting.sums_in);
-    if (between > 0)
-      price.sums_between = count * between * message(machine, MessageSpan::off_node, setting.sums_in);
-    for (auto const& [doubled, at] : {std::pair(inside, span), {between, MessageSpan::off_node}})
-      if (doubled > 0) add_source(price, machine, machine.costs.find(at, setting.sums_in)->source);
-    price.notes.push_back("no data of sums: a message of 8 bytes for each doubling of ranks");
-  }
+  SumPrice const sum = price_sum(machine, setting.nodes, setting.ranks_per_node, setting.sums_in, sum_bytes);
+  price.sums_on_node = count * sum.on_node;
+  price.sums_between = count * sum.between;
+  for (std::string const& source : sum.sources) add_source(price.sources, machine, source);
+  price.notes.insert(price.notes.end(), sum.notes.begin(), sum.notes.end());
   if (setting.sums_in == setting.memory) return;
   if (setting.memory == MemoryKind::host)
     throw Error(ErrorCode::usage,
@@ -70,7 +52,7 @@ void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod m
     CopyCosts const* const copy = machine.costs.find(direction, 1);
     if (copy == nullptr) no_data(machine, fmt::format("copies {}", name(direction)));
     price.sum_copies += count * copy->line.at(sum_bytes);
-    add_source(price, machine, copy->source);
+    add_source(price.sources, machine, copy->source);
   }
 }
 
@@ -91,7 +73,7 @@ double all_launches(IterationPrice& price, MachineModel const& machine, PricedMe
     return 0;
   }
   int const kernels = 4 + (method == PricedMethod::cg ? 3 : 6);
-  add_source(price, machine, machine.triggers->source);
+  add_source(price.sources, machine, machine.triggers->source);
   return kernels * *machine.triggers->kernel_launch;
 }
 
@@ -103,9 +85,44 @@ void add_exchange(IterationPrice& price, ExchangePrice const& exchange) {
 
 }  // namespace
 
+MemoryRate const& memory_rate(MachineModel const& machine, MemoryKind memory) {
+  auto const found = std::find_if(machine.memory.begin(), machine.memory.end(),
+                                  [&](MemoryRate const& rate) { return rate.memory == memory; });
+  if (found == machine.memory.end())
+    no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(memory)));
+  return *found;
+}
+
+SumPrice price_sum(MachineModel const& machine, int nodes, int ranks_per_node, MemoryKind memory,
+                   double bytes) {
+  if (nodes < 1 || ranks_per_node < 1 || !(bytes >= 0) || std::isinf(bytes))
+    throw Error(ErrorCode::usage,
+                fmt::format("a sum of {} bytes on {} nodes of {} ranks (there is nothing to "
+                            "price). Give at least one of each.",
+                            bytes, nodes, ranks_per_node));
+  int const inside = doublings(ranks_per_node), between = doublings(nodes);
+  auto const costs = std::find_if(machine.sums.begin(), machine.sums.end(),
+                                  [&](SumCosts const& one) { return one.memory == memory; });
+  SumPrice price;
+  if (costs != machine.sums.end() && bytes <= sum_bytes) {
+    price.on_node = inside * costs->on_node;
+    price.between = between * costs->between_nodes;
+    add_source(price.sources, machine, costs->source);
+    return price;
+  }
+  MessageSpan const span = machine.node.sockets == 1 ? MessageSpan::on_socket : MessageSpan::on_node;
+  if (inside > 0) price.on_node = inside * message(machine, span, memory, bytes);
+  if (between > 0) price.between = between * message(machine, MessageSpan::off_node, memory, bytes);
+  for (auto const& [doubled, at] : {std::pair(inside, span), {between, MessageSpan::off_node}})
+    if (doubled > 0) add_source(price.sources, machine, machine.costs.find(at, memory)->source);
+  price.notes.push_back(fmt::format("no data of sums{}: a message of {:g} bytes for each doubling of ranks",
+                                    bytes > sum_bytes ? " of that size" : "", bytes));
+  return price;
+}
+
 char const* name(PricedMethod method) { return method == PricedMethod::cg ? "cg" : "pipelined-cg"; }
 
-double product_bytes(SolveShare const& share) { return 20 * (share.entries + share.rows); }
+double product_bytes(SolveShare const& share) { return 12 * share.entries + 20 * share.rows; }
 
 double vector_bytes(PricedMethod method, SolveShare const& share) {
   return (24 * (method == PricedMethod::cg ? 3 : 6) + 24) * share.rows;
@@ -130,28 +147,26 @@ MachineModel with_all_spans(MachineModel machine, std::vector<std::string>& note
 IterationPrice price_iteration(MachineModel const& machine, PricedMethod method, SolveShare const& share,
                                SolveSetting const& setting, ExchangePrice const* exchange) {
   check(share, setting);
-  MemoryRate const* const memory = find(machine.memory, setting.memory);
-  if (memory == nullptr)
-    no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(setting.memory)));
+  MemoryRate const& memory = memory_rate(machine, setting.memory);
   double const parts = setting.memory == MemoryKind::host ? setting.ranks_per_node : 1;
   double const inner = 1 - share.border_rows / share.rows;
   double const product = product_bytes(share) * parts, vectors = vector_bytes(method, share) * parts;
   IterationPrice price;
-  add_source(price, machine, memory->source);
+  add_source(price.sources, machine, memory.source);
   add_sums(price, machine, method, setting);
   double const launches = setting.memory == MemoryKind::gpu ? all_launches(price, machine, method) : 0;
   if (exchange != nullptr) add_exchange(price, *exchange);
   // What overlaps is compared anew for each rate: the product hides the exchange, work hides launches.
-  auto const at = [&](double rate, double off) {
-    price.product = product / rate;
-    price.vectors = vectors / rate;
+  auto const at = [&](double SweepRate::*rate, double off) {
+    price.product = product / (memory.products.value_or(memory.vectors).*rate);
+    price.vectors = vectors / (memory.vectors.*rate);
     price.halo = std::max(0.0, off * price.exchange - price.product * inner);
     price.launches = std::max(0.0, launches - price.product - price.vectors);
     return price.product + price.vectors + price.halo + off * price.sums() + price.launches;
   };
-  price.least = at(memory->most, 1 - messages_off);
-  price.most = at(memory->least, 1 + messages_off);
-  price.seconds = at(memory->bytes_per_s, 1);
+  price.least = at(&SweepRate::most, 1 - messages_off);
+  price.most = at(&SweepRate::least, 1 + messages_off);
+  price.seconds = at(&SweepRate::bytes_per_s, 1);
   return price;
 }
 

@@ -25,7 +25,7 @@ class Predict(Command):
         first, last = points[0], points[-1]
         self.assertEqual(first["efficiency"], 1)
         self.assertAlmostEqual(last["efficiency"], first["seconds"] / last["seconds"] / 1024)
-        self.assertAlmostEqual(last["terms"]["vectors_s"] / (96 * 512 ** 3 / 8192 / 1.315e12), 1)
+        self.assertAlmostEqual(last["terms"]["vectors_s"] / (96 * 512 ** 3 / 8192 / 1.6e12), 1)
 
     def test_weak_scaling_keeps_the_rows_of_a_rank(self):
         points = self.points("--generate", "poisson1d", "--size", 1 << 20, "--machine", "frontier", "--nodes", "2,4,16", "--scaling", "weak")
@@ -57,6 +57,16 @@ class Predict(Command):
             for key in ("ranks", "rows", "entries", "rows_of_a_rank", "exchange_s", "exchange"):
                 self.assertEqual(read[key], counted[key], key)
             self.assertAlmostEqual(read["seconds"] / counted["seconds"], 1, delta=1e-9)  # the most of any rank, not the mean
+
+    def test_what_is_counted_of_a_lattice_is_what_its_matrix_has(self):
+        words = ("--machine", "frontier", "--nodes", "1", "--gpus-per-node", 1)
+        for kind, size in (("poisson27", "5,4,6"), ("poisson7", "5,4,6"), ("monodomain", "5,4,6"), ("monodomain", "7,3,2")):
+            self.run_it("generate", kind, "--size", size, "-o", "A.mtx")
+            read, counted = (self.points(*matrix, *words)[0] for matrix in (("A.mtx",), ("--generate", kind, "--size", size)))
+            self.assertEqual((read["rows"], read["entries"]), (counted["rows"], counted["entries"]), kind)
+        heart = self.points("--preset", "heart15", "--machine", "lumi", "--messages-of", "frontier", "--nodes", "8")[0]
+        self.assertEqual(heart["rows"], 956 ** 3)
+        self.assertTrue(14.9 < heart["entries"] / heart["rows"] < 15)
 
     def test_rows_that_wait_are_those_of_the_matrix(self):
         # Four boxes of 8 x 8 cells: 15 of each have a neighbour elsewhere.
@@ -114,6 +124,107 @@ class Predict(Command):
         self.assertEqual(list(self.folder.glob("a.svg*")), [])
         self.assertEqual(self.run_it(*words, code=4, environment={"HOSTLESS_PYTHON": "no-python"}).stdout, "")
         self.assertIn("missing/x", self.run_it("predict", *POISSON, "--nodes", "1", "--json", "missing/x", code=4).stderr)
+
+    def test_options_of_solves_are_not_those_of_subcommands(self):
+        refused = self.run_it("predict", "--machine", "frontier", "stencil", "--problem", "life", "--size", "64,64", "--machine", "frontier", "--nodes", "1", code=2)
+        self.assertIn("--machine before stencil", refused.stderr)
+        self.assertIn("--nodes is missing", self.run_it("predict", *POISSON, code=2).stderr)
+        self.assertIn("--machine is missing", self.run_it("predict", "--generate", "poisson1d", "--size", 100, "--nodes", 1, code=2).stderr)
+
+
+class PredictStencil(Command):
+    WORDS = ("predict", "stencil", "--machine", "frontier", "--problem")
+
+    def points(self, *words):
+        return self.json_of(*self.WORDS, *words)["points"]
+
+    def test_strong_scaling_by_hand(self):
+        points = self.points("heat", "--size", "16384,16384", "--nodes", "1,4,128", "--ranks-per-node", 8)
+        for p in points:
+            self.assertAlmostEqual(sum(p["terms"].values()) / p["seconds"], 1)
+            self.assertLess(p["least_s"], p["seconds"])
+            self.assertGreaterEqual(p["most_s"], p["seconds"])
+            self.assertAlmostEqual(p["terms"]["cells_s"] / (16 * 16384**2 / p["ranks"] / 1.6e12), 1)
+        self.assertAlmostEqual(points[1]["efficiency"], points[0]["seconds"] / points[1]["seconds"] / 4)
+        self.assertLess(points[2]["efficiency"], points[1]["efficiency"])
+        self.assertGreater(points[2]["terms"]["halo_s"], 0)  # 1 us of cells hides no message
+        halved = self.points("heat", "--size", "16384,16384", "--nodes", "1", "--type", "fp32")[0]
+        self.assertAlmostEqual(halved["terms"]["cells_s"] / points[0]["terms"]["cells_s"], 0.5)
+
+    def test_weak_scaling_keeps_the_cells_of_a_rank(self):
+        points = self.points("life", "--size", "8192,4096", "--nodes", "1..16", "--scaling", "weak")
+        self.assertEqual([p["nodes"] for p in points], [1, 2, 4, 8, 16])
+        self.assertEqual(len({p["terms"]["cells_s"] for p in points}), 1)
+        self.assertIn("power of two", self.run_it(*self.WORDS, "life", "--size", "64,64", "--nodes", "1,3", "--scaling", "weak", code=2).stderr)
+
+    def test_deep_halos_pay_where_messages_are_slow(self):
+        words = ("jacobi", "--size", "2048,2048", "--nodes", "16")
+        each, deep = (self.points(*words, "--depth", depth)[0] for depth in (1, 8))
+        self.assertEqual(each["terms"]["repeated_s"], 0)
+        self.assertGreater(deep["terms"]["repeated_s"], 0)
+        self.assertLess(deep["seconds"], each["seconds"] / 2)
+        self.assertIn("thinnest", self.run_it(*self.WORDS, "jacobi", "--size", "64,64", "--nodes", "16", "--depth", 9, code=2).stderr)
+
+    def test_a_table_for_people_and_what_is_refused(self):
+        text = self.run_it(*self.WORDS, "life", "--size", "4096,4096", "--nodes", "1,2", "--boundary", "periodic", "--memory", "gpu").stdout
+        self.assertIn("us of a step", text)
+        self.assertIn("no data of kernel launches", text)
+        self.assertIn("--size is missing", self.run_it(*self.WORDS, "life", "--nodes", "1", code=2).stderr)
+        self.assertIn("has 8", self.run_it(*self.WORDS, "life", "--size", "64,64", "--nodes", "1", "--ranks-per-node", 9, code=2).stderr)
+        self.assertIn("bandwidth of host memory", self.run_it(*self.WORDS, "life", "--size", "64,64", "--nodes", "1", "--memory", "host", code=3).stderr)
+        lumi = ("predict", "stencil", "--machine", "lumi", "--problem", "life", "--size", "512,512", "--nodes", "2")
+        self.assertIn("no data of on_socket messages", self.run_it(*lumi, code=3).stderr)
+        self.assertIn("are those of frontier", self.run_it(*lumi, "--messages-of", "frontier").stdout)
+
+    def test_a_picture_has_every_part(self):
+        python = self.folder / "python"
+        python.write_text('#!/bin/sh\ncp "$3" "$4"\n')  # the picture is what it is drawn from
+        python.chmod(0o755)
+        words = ("heat", "--size", "1024,1024", "--nodes", "2,4", "--output", "a.svg")
+        points = self.json_of(*self.WORDS, *words, environment={"HOSTLESS_PYTHON": str(python)})["points"]
+        lines = {line["label"]: line["y"] for line in json.loads((self.folder / "a.svg").read_text())["fields"][0]["lines"]}
+        for k, point in enumerate(points):
+            self.assertAlmostEqual(lines["step"][k] / point["seconds"], 1)
+            self.assertAlmostEqual(lines["halo"][k] / point["terms"]["halo_s"], 1)
+            self.assertAlmostEqual(lines["most"][k] / point["most_s"], 1)
+
+
+class PredictCollective(Command):
+    WORDS = ("predict", "collective", "--machine", "lassen", "--pattern")
+
+    def test_a_neighbourhood_has_the_price_of_its_plan(self):
+        report = self.json_of(*self.WORDS, "moore", "--dimension", 1, "--radius", 1, "--bytes", 4096, "--nodes", "1,2,8", "--ranks-per-node", 4)
+        for point in report["points"]:
+            ways = [way for way in report["ways"] if way["nodes"] == point["nodes"]]
+            self.assertEqual({way["route"] for way in ways}, {"direct", "two_step", "three_step", "split", "leader"})
+            self.assertAlmostEqual(point["seconds"] / min(way["seconds"] for way in ways), 1)
+            self.assertAlmostEqual(sum(point["terms"].values()) / point["seconds"], 1)
+            self.assertAlmostEqual(point["most_s"] / point["seconds"], 1.26)
+        self.assertEqual(report["points"][0]["terms"]["between_s"], 0)
+        # Two neighbours on the socket: a message, and one behind it.
+        one, two = (self.json_of("machine", "price", "--machine", "lassen", "--locality", "on-socket", "--memory", "host", "--bytes", 4096, "--messages", n)["seconds"] for n in (1, 2))
+        direct = next(way["seconds"] for way in report["ways"] if way["nodes"] == 1 and way["route"] == "direct")
+        self.assertAlmostEqual(direct / two, 1)
+        self.assertLess(one, two)
+
+    def test_blocks_stay_or_shrink(self):
+        words = ("rsg", "--density", 0.5, "--seed", 3, "--bytes", 65536, "--nodes", "1,2", "--ranks-per-node", 4, "--memory", "gpu")
+        weak, strong = (self.json_of(*self.WORDS, *words, "--scaling", scaling)["points"] for scaling in ("weak", "strong"))
+        self.assertEqual(weak[0], strong[0])
+        self.assertLess(strong[1]["seconds"], weak[1]["seconds"])
+
+    def test_an_all_reduce_is_its_doublings(self):
+        points = self.json_of("predict", "collective", "--machine", "frontier", "--pattern", "allreduce", "--nodes", "1..128", "--memory", "gpu")["points"]
+        self.assertAlmostEqual(points[0]["seconds"] / (3 * 7.7e-6), 1)
+        self.assertAlmostEqual(points[-1]["seconds"] / (10 * 7.7e-6), 1)
+        self.assertIn("no data of sums of that size", self.run_it(*self.WORDS, "allreduce", "--bytes", 1024, "--nodes", "2").stdout)
+
+    def test_what_does_not_fit_is_refused(self):
+        for words, says in ((("allreduce", "--nodes", 2, "--scaling", "strong"), "Drop it"), (("moore", "--nodes", 2, "--density", 0.1), "--density with --pattern moore"),
+                            (("rsg", "--nodes", 2, "--radius", 2), "--radius with"), (("rsg", "--nodes", 1, "--ranks-per-node", 1), "one rank"),
+                            (("rsg", "--nodes", 1024), "at most 8192"), (("rsg",), "--nodes is missing"), (("rsg", "--nodes", 2, "--output", "a.png"), ".svg")):
+            self.assertIn(says, self.run_it(*self.WORDS, *words, code=2).stderr)
+        self.assertIn("Drop it", self.run_it(*self.WORDS, "rsg", "--nodes", 2, "--messages-of", "frontier", code=2).stderr)
 
 
 if __name__ == "__main__":

@@ -103,8 +103,11 @@ int show(std::string const& file, std::string const& json, std::string const& pi
   print_tables(machine.costs);
   print_triggers(machine.triggers);
   for (MemoryRate const& rate : machine.memory)
-    print("memory     {:<15} {:.4g} GB/s, between {:.4g} and {:.4g}  [{}]\n", name(rate.memory),
-          1e-9 * rate.bytes_per_s, 1e-9 * rate.least, 1e-9 * rate.most, rate.source);
+    for (auto const& [what, sweep] :
+         {std::pair{"vectors", &rate.vectors}, {"products", rate.products ? &*rate.products : nullptr}})
+      if (sweep != nullptr)
+        print("memory     {:<15} {:<9} {:.4g} GB/s, between {:.4g} and {:.4g}  [{}]\n", name(rate.memory),
+              what, 1e-9 * sweep->bytes_per_s, 1e-9 * sweep->least, 1e-9 * sweep->most, rate.source);
   for (SumCosts const& sums : machine.sums)
     print("sums       {:<15} {:.3g} us a doubling of ranks on a node, {:.3g} us of nodes  [{}]\n",
           name(sums.memory), 1e6 * sums.on_node, 1e6 * sums.between_nodes, sums.source);

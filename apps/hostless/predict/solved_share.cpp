@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 
@@ -26,19 +27,34 @@ Grid grid_of(ProblemOptions const& p) {
   return grid;
 }
 
-// Of a box: each cell and those beside it along an axis, or within one step along all, where the grid goes on.
-double entries_of(Box const& box, Grid const& grid, bool with_corners) {
-  double cells = 1, all = 1, beside = 0;
-  std::array<double, 3> extent{}, ends{};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    extent[axis] = static_cast<double>(box.extent(static_cast<int>(axis)));
-    ends[axis] = (box.low[axis] == 0) + (box.high[axis] == grid.extent[axis]);
-    cells *= extent[axis];
-    all *= 3 * extent[axis] - ends[axis];
+/// Where the columns of a row lie besides its own cell: both along each axis, edges and corners of a cube, or (monodomain)
+/// along the edges of Kuhn's tetrahedra.
+std::vector<Direction> couplings_of(std::string const& kind, std::array<int, 3> const& radius) {
+  std::vector<Direction> all;
+  for (int z = -radius[0]; z <= radius[0]; ++z)
+    for (int y = -radius[1]; y <= radius[1]; ++y)
+      for (int x = -radius[2]; x <= radius[2]; ++x) {
+        int const axes = std::abs(z) + std::abs(y) + std::abs(x);
+        bool const one_way = std::min({z, y, x}) >= 0 || std::max({z, y, x}) <= 0;
+        if (axes == 1 || (axes > 1 && (kind == "poisson27" || (kind == "monodomain" && one_way))))
+          all.push_back({z, y, x});
+      }
+  return all;
+}
+
+// Of a box: each cell, and each of its columns where the grid goes on.
+double entries_of(Box const& box, Grid const& grid, std::vector<Direction> const& couplings) {
+  auto entries = static_cast<double>(box.cells());
+  for (Direction const& direction : couplings) {
+    double cells = 1;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      bool const ends = (direction[axis] < 0 && box.low[axis] == 0) ||
+                        (direction[axis] > 0 && box.high[axis] == grid.extent[axis]);
+      cells *= static_cast<double>(box.extent(static_cast<int>(axis)) - (ends ? 1 : 0));
+    }
+    entries += cells;
   }
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    beside += cells / extent[axis] * (2 * extent[axis] - ends[axis]);
-  return with_corners ? all : cells + beside;
+  return entries;
 }
 
 /// The cells of a box that have a neighbour in another one.
@@ -143,7 +159,7 @@ SolveShare work_of(MatrixGraph const& graph, std::vector<std::int32_t> const& pa
 }  // namespace
 
 bool is_lattice(ProblemOptions const& problem) {
-  constexpr std::array kinds = {"poisson1d", "poisson2d", "poisson7", "poisson27"};
+  constexpr std::array kinds = {"poisson1d", "poisson2d", "poisson7", "poisson27", "monodomain"};
   return std::find(kinds.begin(), kinds.end(), problem.kind) != kinds.end();
 }
 
@@ -170,16 +186,16 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   BoxPartition const boxes{grid, least_surface(grid, radius, nodes.ranks())};
   SolvedShare share;
   share.rows = static_cast<double>(problem_rows(problem));
-  bool const with_corners = problem.kind == "poisson27";
-  share.entries = entries_of({{0, 0, 0}, grid.extent}, grid, with_corners);
+  auto const couplings = couplings_of(problem.kind, radius);
+  share.entries = entries_of({{0, 0, 0}, grid.extent}, grid, couplings);
   for (Rank rank = 0; rank < nodes.ranks(); ++rank) {
     Box const box = boxes.box(rank);
     share.work.rows = std::max(share.work.rows, static_cast<double>(box.cells()));
-    share.work.entries = std::max(share.work.entries, entries_of(box, grid, with_corners));
+    share.work.entries = std::max(share.work.entries, entries_of(box, grid, couplings));
     share.work.border_rows = std::max(share.work.border_rows, border_of(box, grid));
   }
   if (nodes.ranks() == 1) return share;
-  CoarsePatterns const halo = box_strips(boxes, depth, !with_corners);
+  CoarsePatterns const halo = box_strips(boxes, depth, couplings);
   for (Route route : all_routes)  // others cut strips
     if (!cuts_items(route)) share.counts.push_back(count_exchange(route, halo.patterns, nodes, halo.weights));
   return share;

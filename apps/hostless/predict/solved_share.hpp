@@ -17,7 +17,7 @@ struct SolvedShare {
   std::vector<ExchangeCounts> counts;  ///< empty: one rank
 };
 
-/// Whether a generated problem is a lattice of boxes (poisson1d, 2d, 7, 27), for which nothing is made.
+/// Whether a generated problem is a lattice of boxes (poisson1d, 2d, 7, 27, monodomain), for which nothing is made.
 bool is_lattice(ProblemOptions const& problem);
 
 /// The same problem with `times` as many rows, sides in turn doubled. Errors  usage  `times` no power of two

@@ -67,7 +67,7 @@ std::string shape_text(std::vector<std::int64_t> const& shape) {
   return fmt::format("{}", fmt::join(shape, " x "));
 }
 
-void GridWords::add(CLI::App& command) {
+void GridWords::add_grid(CLI::App& command) {
   command
       .add_option("--problem", problem, fmt::format("The stencil: {}", fmt::join(names_of_stencils(), ", ")))
       ->required()
@@ -76,6 +76,10 @@ void GridWords::add(CLI::App& command) {
       "--size", [this](std::string const& text) { size = size_in(text); },
       "Cells along each axis, in the order of NumPy's: NY,NX or NZ,NY,NX (512x512 too)");
   command.add_option("--type", type, "fp32 or fp64 [fp64]")->check(one_of({"fp32", "fp64"}));
+}
+
+void GridWords::add(CLI::App& command) {
+  add_grid(command);
   command.add_option("--parameter", parameters, "A number of the stencil, as k=0.2; repeatable")
       ->take_all()
       ->expected(1);

@@ -25,6 +25,7 @@ struct GridWords {
   std::vector<std::string> parameters;
 
   void add(CLI::App& command);
+  void add_grid(CLI::App& command);  ///< without --parameter, where no number is computed
   void add_boundary(CLI::App& command);
   NamedStencil const& stencil() const { return named_stencil(problem); }
   /// What can be known before a file says how many axes there are.

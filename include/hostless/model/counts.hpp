@@ -68,4 +68,8 @@ struct CoarsePatterns {
 /// Cost    O(strips): at most 26 a rank, whatever the size of the grid
 CoarsePatterns box_strips(BoxPartition const& partition, std::array<std::int64_t, 3> depth, bool faces_only);
 
+/// Of the neighbours in these directions alone.
+CoarsePatterns box_strips(BoxPartition const& partition, std::array<std::int64_t, 3> depth,
+                          std::vector<Direction> const& directions);
+
 }  // namespace hostless

@@ -101,11 +101,17 @@ struct TriggerCosts {
   std::string source;
 };
 
-/// What sweeps over long arrays attain: of one GPU, or (host) of all cores of a node together.
+/// Bytes a second, and between which the rates of the source lie.
+struct SweepRate {
+  double bytes_per_s = 0.0;
+  double least = 0.0, most = 0.0;
+};
+
+/// What sweeps attain: of one GPU, or (host) of all cores of a node together.
 struct MemoryRate {
   MemoryKind memory = MemoryKind::gpu;
-  double bytes_per_s = 0.0;
-  double least = 0.0, most = 0.0;  ///< bytes a second: between which the rates of the source lie
+  SweepRate vectors;                  ///< of long arrays
+  std::optional<SweepRate> products;  ///< of a sparse matrix; absent: as of arrays
   std::string source;
 };
 

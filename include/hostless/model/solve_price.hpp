@@ -40,17 +40,30 @@ struct IterationPrice {
   double sums() const { return sums_on_node + sums_between + sum_copies; }
 };
 
-/// Bytes that an iteration moves: 20 (entries + rows) for the product, 24 rows for each of three (pipelined:
-/// six) vector updates, 24 rows for a dot product and a norm.
+/// Bytes that an iteration moves: for the product 12 an entry (value, column) and 20 a row (its end, and a value
+/// read and one written), 24 rows for each of three (pipelined: six) vector updates, 24 rows for a dot product
+/// and a norm. Trotter et al. count 20 (entries + rows) for the product, as if each entry read a value anew.
 double product_bytes(SolveShare const& share);
 double vector_bytes(PricedMethod method, SolveShare const& share);
+
+/// An all-reduce of all ranks.
+struct SumPrice {
+  double on_node = 0.0, between = 0.0;  ///< seconds
+  std::vector<std::string> sources, notes;
+};
+
+/// A doubling of ranks on a node, and of nodes, costs what the machine's sums say (8 bytes), or else a message.
+/// Errors  usage      no nodes or ranks, negative bytes
+///         bad_input  the machine has no data of sums, nor of the messages
+SumPrice price_sum(MachineModel const& machine, int nodes, int ranks_per_node, MemoryKind memory,
+                   double bytes);
 
 /// A machine whose spans without data have those between nodes, which take no less: `notes` says so.
 MachineModel with_all_spans(MachineModel machine, std::vector<std::string>& notes);
 
 /// Prices an iteration of a solve by the most that any rank does.
 ///
-/// product, vectors  bytes over the machine's rate: of a GPU, or a rank's part of a node's
+/// product, vectors  bytes over the machine's rates: of a GPU, or a rank's part of a node's
 /// halo      exchange less the product of rows that wait for no ghost, or nothing
 /// sums      two all-reduces (pipelined: one, hidden by nothing): a doubling of ranks on a node, and of nodes,
 ///           costs what the machine's sums say, or else a message of 8 bytes; numbers of a GPU that the host
@@ -60,7 +73,7 @@ MachineModel with_all_spans(MachineModel machine, std::vector<std::string>& note
 ///           what prices of messages were off where they were compared
 ///
 /// exchange  price of the halo, or nullptr where nothing is exchanged
-/// Local, deterministic. Source: Trotter et al., section 4.1.4 (bytes).
+/// Local, deterministic. Source: Trotter et al., section 4.1.4 (bytes of vectors).
 /// Errors  usage      no rows, nodes or ranks; more border rows than rows
 ///         bad_input  the machine has no data of memory, sums and messages, or copies: says which
 IterationPrice price_iteration(MachineModel const& machine, PricedMethod method, SolveShare const& share,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tables that bench/gpu_predicted.py predicts half of: cg and pipelined-cg in every run and by every transport, on one GPU and on two.
-#   bench/gpu_predicted.sh FOLDER OUT [SECONDS]      FOLDER: of `cmake --build build --target device_suite`, with its GPU libraries
+# The tables that bench/model/gpu_predicted.py predicts half of: cg and pipelined-cg in every run and by every transport, on one GPU and on two.
+#   bench/model/gpu_predicted.sh FOLDER OUT [SECONDS]      FOLDER: of `cmake --build build --target device_suite`, with its GPU libraries
 # Ends with what the script says of all tables that are there; no matrix is begun after SECONDS (120).
 set -uo pipefail
 folder=$(cd "$1" && pwd) || exit 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `hostless bench solve --json` measured on GPUs, predicted from half of it: every method x run x transport, matrix by matrix.
 
-    python3 bench/gpu_predicted.py table-*.json [--limit 10] [--json FILE] [--picture FILE.svg]
+    python3 bench/model/gpu_predicted.py table-*.json [--limit 10] [--json FILE] [--picture FILE.svg]
 
 Microseconds of an iteration are a sum: what each kernel or barrier of a run costs, bytes of matrix and vectors that a GPU moves (at one rate where they stay in its caches, at another from memory; how much stays follows
 from what is stored), and of several GPUs an exchange and the sums of the method by the run and who carries, and what their halos' bytes take. Of every run and transport each second matrix and method (a chessboard) is
@@ -17,7 +17,9 @@ from pathlib import Path
 
 import numpy as np
 from scipy.optimize import least_squares
-from transport_table import transport_of
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from transport_table import transport_of  # noqa: E402
 
 KERNELS = {"cg": 3, "pipelined-cg": 2}  # of an iteration, where each phase is one
 BARRIERS = {"cg": 2.5, "pipelined-cg": 1.5}  # of a persistent kernel: one less where neighbours' values come with a sum
@@ -127,7 +129,7 @@ def print_all(model, fitted, others):
 
 
 def draw(model, parts, path):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "hostless"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "hostless"))
     import plots  # the file itself: the package has a compiled part
     from matplotlib.figure import Figure
 
