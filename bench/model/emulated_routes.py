@@ -2,7 +2,7 @@
 """Every route of neighbourhood allgathers between emulated machines, measured and predicted: whether the route that prices choose is the fastest.
 
     python3 bench/model/emulated_routes.py HOSTLESS [--machines 3] [--ranks 3] [--rates 50mbit,200mbit] [--patterns 30] [--measure-s 20]
-        [--repeat 5] [--json FILE] [--picture FILE.svg]
+        [--files FOLDER] [--repeat 5] [--json FILE] [--picture FILE.svg]
 
 Needs root (bench/emulated_machines.py). For each rate of the links: `machine measure` fits a machine file to what messages between these ranks take; then each pattern (random sparse graphs and Moore neighbourhoods, blocks
 of several sizes) is measured by every route (`bench neighbor`) and each route priced from that file alone (`predict collective`). A pattern counts where the price of the chosen route is by more than 80 % that of messages
@@ -38,7 +38,8 @@ def patterns(count):
 def run(machines, options, *words):
     done = machines.run([options.hostless, *map(str, words)], options.ranks, options.mpi, timeout=options.limit_s)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, words[:3]))}: {(done.stdout + done.stderr).strip()[-300:]}")
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("hostless:")] or (done.stdout + done.stderr).splitlines()
+        raise RuntimeError(f"{' '.join(map(str, words[:3]))}: {' '.join(said)[:300]}")
 
 
 def measured(machines, options, folder, words, size):
@@ -115,9 +116,10 @@ def draw(cases, path):
 
 def cases_of(options, rate, folder):
     """Cases as they are made; what failed is said and left out."""
-    file = folder / f"{rate}.json"
+    file = (options.files or folder) / f"{rate}.json"
     with Machines(options.machines, rate) as machines:
-        run(machines, options, "machine", "measure", "--output", file, "--name", "emulated", "--seconds", options.measure_s, "--quiet")
+        if not file.exists():
+            run(machines, options, "machine", "measure", "--output", file, "--name", "emulated", "--seconds", options.measure_s, "--quiet")
         for words, size in patterns(options.patterns):
             try:
                 case = Case(rate, words, size, measured(machines, options, folder, words, size), predicted(options, folder, file, words, size))
@@ -137,6 +139,7 @@ def options_of(argv):
     parser.add_argument("--rates", default="50mbit,200mbit")
     parser.add_argument("--patterns", type=int, default=30)
     parser.add_argument("--measure-s", type=float, default=20, help="of each machine file")
+    parser.add_argument("--files", type=Path, help="a folder for the machine files, RATE.json; those that are there are taken")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--limit-s", type=float, default=600, help="of each run")

@@ -142,7 +142,7 @@ class PredictStencil(Command):
         points = self.points("heat", "--size", "16384,16384", "--nodes", "1,4,128", "--ranks-per-node", 8)
         for p in points:
             self.assertAlmostEqual(sum(p["terms"].values()) / p["seconds"], 1)
-            self.assertLess(p["least_s"], p["seconds"])
+            self.assertLessEqual(p["least_s"], p["seconds"])
             self.assertGreaterEqual(p["most_s"], p["seconds"])
             self.assertAlmostEqual(p["terms"]["cells_s"] / (16 * 16384**2 / p["ranks"] / 1.6e12), 1)
         self.assertAlmostEqual(points[1]["efficiency"], points[0]["seconds"] / points[1]["seconds"] / 4)
@@ -158,12 +158,12 @@ class PredictStencil(Command):
         self.assertIn("power of two", self.run_it(*self.WORDS, "life", "--size", "64,64", "--nodes", "1,3", "--scaling", "weak", code=2).stderr)
 
     def test_deep_halos_pay_where_messages_are_slow(self):
-        words = ("jacobi", "--size", "2048,2048", "--nodes", "16")
+        words = ("jacobi2d", "--size", "2048,2048", "--nodes", "16")
         each, deep = (self.points(*words, "--depth", depth)[0] for depth in (1, 8))
         self.assertEqual(each["terms"]["repeated_s"], 0)
         self.assertGreater(deep["terms"]["repeated_s"], 0)
         self.assertLess(deep["seconds"], each["seconds"] / 2)
-        self.assertIn("thinnest", self.run_it(*self.WORDS, "jacobi", "--size", "64,64", "--nodes", "16", "--depth", 9, code=2).stderr)
+        self.assertIn("thinnest", self.run_it(*self.WORDS, "jacobi2d", "--size", "64,64", "--nodes", "16", "--depth", 9, code=2).stderr)
 
     def test_a_table_for_people_and_what_is_refused(self):
         text = self.run_it(*self.WORDS, "life", "--size", "4096,4096", "--nodes", "1,2", "--boundary", "periodic", "--memory", "gpu").stdout

@@ -103,6 +103,7 @@ int predict_stencil(StencilPrediction const& o) {
   Scaling scaling;
   MachineModel const machine = o.scaling.load(scaling.notes);
   o.scaling.check_ranks(ranks_per_node(o, machine));
+  price_step(machine, {1, 0, 0, 8, 1}, o.memory, 1, nullptr);  // which names what is missing of cells first
   scaling.title = fmt::format("{} on {} cells, {}, on {}", o.words.problem, shape_text(o.words.size),
                               o.words.type.empty() ? "fp64" : o.words.type, machine.name);
   scaling.what = "a step";
