@@ -4,7 +4,7 @@
     python3 bench/model/emulated_routes.py HOSTLESS [--machines 3] [--ranks 3] [--rates 50mbit,200mbit] [--patterns 30] [--measure-s 20]
         [--files FOLDER] [--repeat 5] [--json FILE] [--picture FILE.svg]
 
-Needs root (bench/emulated_machines.py). For each rate of the links: `machine measure` fits a machine file to what messages between these ranks take; then each pattern (random sparse graphs and Moore neighbourhoods, blocks
+Needs root (bench/emulated_machines.py). For each rate of the links: `machine measure` fits a machine file to what messages between these ranks take, and the rate itself limits what all ranks of a machine send; then each pattern (random sparse graphs and Moore neighbourhoods, blocks
 of several sizes) is measured by every route (`bench neighbor`) and each route priced from that file alone (`predict collective`). A pattern counts where the price of the chosen route is by more than 80 % that of messages
 and bytes between machines, and repeats of the chosen and of the fastest route spread by less than 5 %. --wide counts those of any spread too, beside them. Exit code 1: of those that count the chosen route is fastest, or within
 10 % of it, in fewer than 90 %; 3: no namespaces here, or nothing counted.
@@ -40,6 +40,18 @@ def run(machines, options, *words):
     if done.returncode != 0:
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("hostless:")] or (done.stdout + done.stderr).splitlines()
         raise RuntimeError(f"{' '.join(map(str, words[:3]))}: {' '.join(said)[:300]}")
+
+
+UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+
+
+def with_known_rate(file, rate):
+    """What all ranks of a machine send together passes at the rate of its link, as one knows it of cards; the bucket of `tc` lets small messages of a measurement pass faster."""
+    machine = json.loads(file.read_text())
+    bits = float(rate[:-4]) * UNITS[rate[-4:]]
+    machine["sources"]["link"] = f"the link's rate, {rate}"
+    machine["injection"] = [{"memory": "host", "limits": [{"up_to_bytes": None, "per": "node", "s_per_byte": 8 / bits}], "sharpness": None, "source": "link"}]
+    file.write_text(json.dumps(machine, indent=1) + "\n", encoding="utf-8")
 
 
 def measured(machines, options, folder, words, size):
@@ -120,6 +132,7 @@ def cases_of(options, rate, folder):
     with Machines(options.machines, rate) as machines:
         if not file.exists():
             run(machines, options, "machine", "measure", "--output", file, "--name", "emulated", "--seconds", options.measure_s, "--quiet")
+            with_known_rate(file, rate)
         for words, size in patterns(options.patterns):
             try:
                 case = Case(rate, words, size, measured(machines, options, folder, words, size), predicted(options, folder, file, words, size))
@@ -167,11 +180,11 @@ def main(argv=None) -> int:
                 print(f"{rate}: {error}")
     if options.json:
         options.json.write_text(json.dumps([vars(case) for case in cases], indent=1) + "\n", encoding="utf-8")
-    if options.picture and cases:
-        draw(cases, options.picture)
     counted = share_of([case for case in cases if case.counts()], f"network above {100 * NETWORK:.0f} % and spread below {100 * SPREAD:.0f} %")
     wide = share_of([case for case in cases if case.counts(True)], f"network above {100 * NETWORK:.0f} %, any spread")
     share_of(cases, "all")
+    if options.picture and cases:
+        draw(cases, options.picture)
     judged = wide if options.wide else counted
     if judged is None:
         return 3

@@ -27,8 +27,8 @@ double cost_at(std::vector<Shared> const& samples, double s_per_byte, double sha
 
 // The best seconds a byte, by a coarse grid of logarithms and thirds around its best point.
 std::pair<double, double> best_rate(std::vector<Shared> const& samples, double sharpness) {
-  constexpr double least = -32.0, most = -16.0;  // e^-32 = 1.3e-14, e^-16 = 1.1e-7
-  constexpr int coarse = 160;
+  constexpr double least = -32.0, most = -13.9;  // 1.3e-14 and 9.2e-7: from 80 TB/s to 1 MB/s
+  constexpr int coarse = 181;
   double best = least, lowest = std::numeric_limits<double>::infinity();
   double step = (most - least) / coarse;
   for (int k = 0; k <= coarse; ++k) {

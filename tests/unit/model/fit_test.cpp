@@ -54,6 +54,21 @@ FitOptions of_node() {
   return options;
 }
 
+// A link of 50 Mbit/s, as emulated machines have it.
+TEST(Fit, FindsSlowLinks) {
+  Measurements all;
+  for (double bytes : sizes)
+    for (int ranks : {1, 1, 1, 2, 3, 4}) {
+      double const seconds = std::max(50e-6 + 1.6e-7 * bytes, 1.6e-7 * bytes * ranks);
+      all.messages.push_back({{MessageSpan::off_node, MemoryKind::host, bytes, 1, ranks}, seconds, ranks > 1});
+    }
+  Fit const fit = fit_machine(all, of_node());
+  InjectionCosts const* const injection = fit.tables.find(MemoryKind::host);
+  ASSERT_NE(injection, nullptr);
+  ASSERT_EQ(injection->limits.size(), 1U);
+  EXPECT_NEAR(injection->limits[0].seconds_per_byte / 1.6e-7, 1, 0.05);
+}
+
 TEST(Fit, FindsAKnownMachineUnderNoiseAndOutliers) {
   Fit const fit = fit_machine(noisy(), of_node());
   EXPECT_EQ(fit.short_up_to, 128);
