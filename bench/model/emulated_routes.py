@@ -126,12 +126,23 @@ def draw(cases, path):
     plots.write_svg(figure, path)
 
 
+def measure(machines, options, file, times=3):
+    """On a machine that others use, messages may take what no machine file can hold: then once more."""
+    for left in reversed(range(times)):
+        try:
+            return run(machines, options, "machine", "measure", "--output", file, "--name", "emulated", "--seconds", options.measure_s, "--quiet")
+        except RuntimeError as error:
+            if left == 0:
+                raise
+            print(f"{error}: once more", flush=True)
+
+
 def cases_of(options, rate, folder):
     """Cases as they are made; what failed is said and left out."""
     file = (options.files or folder) / f"{rate}.json"
     with Machines(options.machines, rate) as machines:
         if not file.exists():
-            run(machines, options, "machine", "measure", "--output", file, "--name", "emulated", "--seconds", options.measure_s, "--quiet")
+            measure(machines, options, file)
             with_known_rate(file, rate)
         for words, size in patterns(options.patterns):
             try:

@@ -253,8 +253,9 @@ std::vector<SumCosts> sums_of(JsonValue const& value, MachineModel const& machin
     entry.require_keys({"memory", "on_node_s", "between_nodes_s", "source"});
     SumCosts costs;
     costs.memory = static_cast<MemoryKind>(entry.at("memory").choice(names_of(all_memory_kinds)));
-    costs.on_node = entry.at("on_node_s").number(units::seconds);
-    costs.between_nodes = entry.at("between_nodes_s").number(units::seconds);
+    if (!entry.at("on_node_s").is_no_data()) costs.on_node = entry.at("on_node_s").number(units::seconds);
+    if (!entry.at("between_nodes_s").is_no_data())
+      costs.between_nodes = entry.at("between_nodes_s").number(units::seconds);
     costs.source = source_of(entry, machine);
     require_once(entry.at("memory"), all, costs.memory);
     all.push_back(std::move(costs));

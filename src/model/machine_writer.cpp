@@ -111,8 +111,8 @@ Json sums_json(std::vector<SumCosts> const& all) {
   Json list = Json::array();
   for (SumCosts const& costs : all)
     list.push_back({{"memory", name(costs.memory)},
-                    {"on_node_s", costs.on_node},
-                    {"between_nodes_s", costs.between_nodes},
+                    {"on_node_s", costs.on_node ? Json(*costs.on_node) : Json("no data")},
+                    {"between_nodes_s", costs.between_nodes ? Json(*costs.between_nodes) : Json("no data")},
                     {"source", costs.source}});
   return list;
 }

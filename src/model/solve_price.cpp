@@ -103,20 +103,25 @@ SumPrice price_sum(MachineModel const& machine, int nodes, int ranks_per_node, M
   int const inside = doublings(ranks_per_node), between = doublings(nodes);
   auto const costs = std::find_if(machine.sums.begin(), machine.sums.end(),
                                   [&](SumCosts const& one) { return one.memory == memory; });
+  bool const known = costs != machine.sums.end() && bytes <= sum_bytes;
   SumPrice price;
-  if (costs != machine.sums.end() && bytes <= sum_bytes) {
-    price.on_node = inside * costs->on_node;
-    price.between = between * costs->between_nodes;
-    add_source(price.sources, machine, costs->source);
-    return price;
-  }
-  MessageSpan const span = machine.node.sockets == 1 ? MessageSpan::on_socket : MessageSpan::on_node;
-  if (inside > 0) price.on_node = inside * message(machine, span, memory, bytes);
-  if (between > 0) price.between = between * message(machine, MessageSpan::off_node, memory, bytes);
-  for (auto const& [doubled, at] : {std::pair(inside, span), {between, MessageSpan::off_node}})
-    if (doubled > 0) add_source(price.sources, machine, machine.costs.find(at, memory)->source);
-  price.notes.push_back(fmt::format("no data of sums{}: a message of {:g} bytes for each doubling of ranks",
-                                    bytes > sum_bytes ? " of that size" : "", bytes));
+  auto const doubled = [&](int times, std::optional<double> SumCosts::*each, MessageSpan span) {
+    if (times == 0) return 0.0;
+    if (known && (*costs).*each) {
+      add_source(price.sources, machine, costs->source);
+      return times * *((*costs).*each);
+    }
+    double const seconds = times * message(machine, span, memory, bytes);
+    add_source(price.sources, machine, machine.costs.find(span, memory)->source);
+    std::string note = fmt::format("no data of sums{}: a message of {:g} bytes for each doubling of ranks",
+                                   bytes > sum_bytes ? " of that size" : "", bytes);
+    if (std::find(price.notes.begin(), price.notes.end(), note) == price.notes.end())
+      price.notes.push_back(std::move(note));
+    return seconds;
+  };
+  price.on_node = doubled(inside, &SumCosts::on_node,
+                          machine.node.sockets == 1 ? MessageSpan::on_socket : MessageSpan::on_node);
+  price.between = doubled(between, &SumCosts::between_nodes, MessageSpan::off_node);
   return price;
 }
 

@@ -195,6 +195,14 @@ class Machine(Command):
         self.assertEqual(sizes, {2 ** k for k in range(21)})
         made = json.loads(self.content("here.json"))
         self.assertEqual(made["name"], "mine")
+        # Sums of two ranks on one node; of nodes nothing is known.
+        (sums,) = made["sums"]
+        self.assertEqual((sums["memory"], sums["between_nodes_s"]), ("host", "no data"))
+        self.assertTrue(1e-8 < sums["on_node_s"] < 0.1)
+        self.assertIn("no data of nodes", self.run_it("machine", "show", "here.json").stdout)
+        summed = ("predict", "collective", "--machine", "here.json", "--pattern", "allreduce", "--ranks-per-node", 4)
+        self.assertAlmostEqual(self.json_of(*summed, "--nodes", 1)["points"][0]["seconds"] / (2 * sums["on_node_s"]), 1)
+        self.assertIn("nor of off_node messages", self.run_it(*summed, "--nodes", 2, code=3).stderr)
         where = times[0].split(",")[2]
         one = self.price("--bytes", 1024, machine="here.json", pattern=("--locality", where, "--memory", "host"))
         self.assertGreater(one["seconds"], 0)

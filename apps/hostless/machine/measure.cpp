@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "base/file.hpp"
 #include "base/whole_file.hpp"
 #include "bench/bursts.hpp"
+#include "bench/communication.hpp"
 #include "file_names.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/machine/nodes.hpp"
@@ -184,6 +186,24 @@ void time_all(MeasureRequest const& o, Transport& transport, std::vector<Job> co
   if (is_timed) group.together([&] { samples.keep(); });
 }
 
+// A sum of all ranks, as solves form it. Of several on several nodes the part on a node is what as many messages of 8 bytes take.
+SumCosts sums_of(double seconds, NodeMap const& nodes, MachineModel const& machine) {
+  auto const doublings = [](int n) { return std::ceil(std::log2(n)); };
+  int const on_node = static_cast<int>(nodes.ranks_of(nodes.node[0]).size()), others = nodes.nodes();
+  SumCosts sums{MemoryKind::host, {}, {}, "sums"};
+  if (others == 1) {
+    sums.on_node = seconds / doublings(on_node);
+    return sums;
+  }
+  double inside = 0;
+  for (MessageSpan span : {MessageSpan::on_node, MessageSpan::on_socket})
+    if (on_node > 1 && inside == 0 && machine.costs.find(span, MemoryKind::host) != nullptr)
+      inside = doublings(on_node) * price(machine, {span, MemoryKind::host, 8, 1, 1}).seconds;
+  constexpr double least = 1e-9;
+  sums.between_nodes = std::max(least, seconds - inside) / doublings(others);
+  return sums;
+}
+
 int measure(MeasureRequest const& o, Transport& transport) {
   Group& group = transport.group();
   bool const first = group.rank() == 0;
@@ -202,6 +222,8 @@ int measure(MeasureRequest const& o, Transport& transport) {
   std::replace(where.begin(), where.end(), ',', ' ');
   group.together([&] { samples.emplace(first ? o : MeasureRequest{}, first, where); });
   time_all(o, transport, jobs, *samples);
+  double const sum =
+      bench::sum(transport, 1, Reduction::ordered, {10, 50, 5, WaitLimits::from_environment()}).median();
   group.together([&] {
     if (!first) return;
     MachineModel machine = machine_of_here(o, nodes, transport.capabilities().transport);
@@ -212,6 +234,10 @@ int measure(MeasureRequest const& o, Transport& transport) {
     Fit const fit = fit_machine(measured, options);
     ModelErrors const errors = errors_of(fit.tables, machine.node, measured.messages);
     machine.costs = fit.tables;
+    machine.sources["sums"] =
+        fmt::format("measured by 'hostless machine measure': a sum of {} ranks on {} nodes took {:.3g} us",
+                    nodes.ranks(), nodes.nodes(), 1e6 * sum);
+    machine.sums = {sums_of(sum, nodes, machine)};
     if (!o.output.empty()) write_fitted(o.output, machine);
     if (!o.json.empty()) write_text(o.json, json_text(json_of(fit, errors)));
     if (o.json != "-" && o.output != "-") print_fit(fit, errors);

@@ -108,9 +108,12 @@ int show(std::string const& file, std::string const& json, std::string const& pi
       if (sweep != nullptr)
         print("memory     {:<15} {:<9} {:.4g} GB/s, between {:.4g} and {:.4g}  [{}]\n", name(rate.memory),
               what, 1e-9 * sweep->bytes_per_s, 1e-9 * sweep->least, 1e-9 * sweep->most, rate.source);
+  auto const doubling = [](std::optional<double> const& seconds) {
+    return seconds ? fmt::format("{:.3g} us", 1e6 * *seconds) : std::string("no data");
+  };
   for (SumCosts const& sums : machine.sums)
-    print("sums       {:<15} {:.3g} us a doubling of ranks on a node, {:.3g} us of nodes  [{}]\n",
-          name(sums.memory), 1e6 * sums.on_node, 1e6 * sums.between_nodes, sums.source);
+    print("sums       {:<15} {} a doubling of ranks on a node, {} of nodes  [{}]\n", name(sums.memory),
+          doubling(sums.on_node), doubling(sums.between_nodes), sums.source);
   if (machine.published) {
     print("as published, for closed forms\n");
     print_tables(*machine.published);

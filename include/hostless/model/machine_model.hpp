@@ -118,8 +118,8 @@ struct MemoryRate {
 /// An all-reduce of 8 bytes of all ranks: so much for each doubling of ranks.
 struct SumCosts {
   MemoryKind memory = MemoryKind::gpu;  ///< where the numbers lie
-  double on_node = 0.0;                 ///< seconds for each doubling of the ranks of a node
-  double between_nodes = 0.0;           ///< seconds for each doubling of the nodes
+  std::optional<double> on_node;        ///< seconds for each doubling of the ranks of a node
+  std::optional<double> between_nodes;  ///< seconds for each doubling of the nodes
   std::string source;
 };
 

@@ -124,6 +124,12 @@ TEST(SolvePrice, ASumIsItsDoublings) {
   SumPrice const messages = price_sum(machine, 8, 1, MemoryKind::host, 1024);
   EXPECT_NEAR(messages.between, 3 * 2e-6, 1e-15);
   EXPECT_EQ(messages.notes.size(), 1U);
+  MachineModel half = machine;
+  half.sums.push_back({MemoryKind::host, 4e-6, {}, "here"});  // measured on a node alone
+  SumPrice const both = price_sum(half, 8, 3, MemoryKind::host, 8);
+  EXPECT_NEAR(both.on_node, 2 * 4e-6, 1e-15);
+  EXPECT_NEAR(both.between, 3 * 2e-6, 1e-15);
+  EXPECT_EQ(both.notes.size(), 1U);
   EXPECT_THROW(price_sum(machine, 8, 3, MemoryKind::host, 8), Error);  // no data of messages on a node
   EXPECT_THROW(price_sum(machine, 0, 3, MemoryKind::gpu, 8), Error);
 }
@@ -251,11 +257,14 @@ TEST(SolvePrice, MachineFilesKeepMemoryAndSums) {
   apart.sums[0].between_nodes = 8.1e-6;
   apart.sums.push_back(apart.sums[0]);
   apart.sums[1].memory = MemoryKind::host;
+  apart.sums[1].between_nodes.reset();
   MachineModel const read = parse_machine(to_json(apart), "apart");
   ASSERT_EQ(read.sums.size(), 2U);
   EXPECT_EQ(read.sums[0].on_node, 7.7e-6);
   EXPECT_EQ(read.sums[0].between_nodes, 8.1e-6);
   EXPECT_EQ(read.sums[1].memory, MemoryKind::host);
+  EXPECT_FALSE(read.sums[1].between_nodes);
+  EXPECT_EQ(read.sums[1].on_node, 7.7e-6);
   EXPECT_EQ(read.sums[1].source, machine.sums[0].source);
   for (double wrong : {-1e-6, 1.0, 7.9}) {  // microseconds in the place of seconds
     apart.sums[0].on_node = wrong;
