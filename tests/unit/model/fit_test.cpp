@@ -60,7 +60,8 @@ TEST(Fit, FindsSlowLinks) {
   for (double bytes : sizes)
     for (int ranks : {1, 1, 1, 2, 3, 4}) {
       double const seconds = std::max(50e-6 + 1.6e-7 * bytes, 1.6e-7 * bytes * ranks);
-      all.messages.push_back({{MessageSpan::off_node, MemoryKind::host, bytes, 1, ranks}, seconds, ranks > 1});
+      all.messages.push_back(
+          {{MessageSpan::off_node, MemoryKind::host, bytes, 1, ranks}, seconds, ranks > 1});
     }
   Fit const fit = fit_machine(all, of_node());
   InjectionCosts const* const injection = fit.tables.find(MemoryKind::host);
