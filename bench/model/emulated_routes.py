@@ -82,7 +82,7 @@ class Case:
         self.rate, self.size, self.name = rate, size, " ".join(words[1::2])
         self.us = {route: times[route]["median_us"] for route in ROUTES if route in prices}
         self.price_us = {route: 1e6 * prices[route]["seconds"] for route in self.us}
-        self.chosen = min(self.price_us, key=self.price_us.get)
+        self.chosen = next(route for route in self.us if prices[route]["chosen"])
         self.fastest = min(self.us, key=self.us.get)
         self.network = prices[self.chosen]["network_s"] / prices[self.chosen]["seconds"]
         self.spread = max(spread(times[self.chosen]), spread(times[self.fastest]))

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "hostless/base/error.hpp"
@@ -326,14 +328,21 @@ std::vector<PricedWay> price_ways(MachineModel const& machine, std::vector<Excha
 }
 
 std::size_t cheapest(std::vector<PricedWay> const& ways) {
-  auto const dearer = [](PricedWay const& a, PricedWay const& b) {
-    return a.price && (!b.price || a.price->seconds < b.price->seconds);
-  };
-  auto const best = std::min_element(ways.begin(), ways.end(), dearer);
-  if (best == ways.end())
+  constexpr double alike = 1.02;
+  if (ways.empty())
     throw Error(ErrorCode::usage, "no ways of an exchange (there is none to choose). Pass some.");
-  if (!best->price) throw Error(ErrorCode::bad_input, ways.front().problem);
-  return static_cast<std::size_t>(best - ways.begin());
+  double least = std::numeric_limits<double>::infinity();
+  for (PricedWay const& way : ways)
+    if (way.price) least = std::min(least, way.price->seconds);
+  std::optional<std::size_t> best;
+  auto const rank = [&](std::size_t k) {
+    return std::pair(ways[k].price->total[outside].messages, ways[k].price->seconds);
+  };
+  for (std::size_t k = 0; k < ways.size(); ++k)
+    if (ways[k].price && ways[k].price->seconds <= alike * least && (!best || rank(k) < rank(*best)))
+      best = k;
+  if (!best) throw Error(ErrorCode::bad_input, ways.front().problem);
+  return *best;
 }
 
 }  // namespace hostless

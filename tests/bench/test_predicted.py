@@ -100,7 +100,7 @@ class GpuPredicted(unittest.TestCase):
 class EmulatedRoutes(unittest.TestCase):
     def case(self, times, prices, spread=0.02, network=0.95):
         rows = {route: {"median_us": us, "best_us": us * (1 - spread / 2), "worst_us": us * (1 + spread / 2)} for route, us in times.items()}
-        ways = {route: {"seconds": 1e-6 * us, "network_s": network * 1e-6 * us} for route, us in prices.items()}
+        ways = {route: {"seconds": 1e-6 * us, "network_s": network * 1e-6 * us, "chosen": us == min(prices.values())} for route, us in prices.items()}
         return emulated_routes.Case("50mbit", ["--pattern", "rsg", "--density", "0.5"], 4096, rows, ways)
 
     def test_what_counts_and_what_is_good(self):

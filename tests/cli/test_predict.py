@@ -197,7 +197,7 @@ class PredictCollective(Command):
         for point in report["points"]:
             ways = [way for way in report["ways"] if way["nodes"] == point["nodes"]]
             self.assertEqual({way["route"] for way in ways}, {"direct", "two_step", "three_step", "split", "leader"})
-            self.assertAlmostEqual(point["seconds"] / min(way["seconds"] for way in ways), 1)
+            self.assertTrue(1 - 1e-9 < point["seconds"] / min(way["seconds"] for way in ways) <= 1.02)
             self.assertAlmostEqual(sum(point["terms"].values()) / point["seconds"], 1)
             self.assertAlmostEqual(point["most_s"] / point["seconds"], 1.26)
         self.assertEqual(report["points"][0]["terms"]["between_s"], 0)

@@ -106,8 +106,11 @@ ScalingPoint point_of(CollectivePrediction const& o, MachineModel const& machine
     scaling.add_words(sum.sources, sum.notes);
   } else {
     auto const ways = ways_of(o, machine, NodeMap::blocks(point.ranks, per_node), bytes, scaling);
-    for (PricedWay const& way : ways) every_way.push_back(json_of(nodes, way));
     PricedWay const& way = ways[cheapest(ways)];
+    for (PricedWay const& one : ways) {
+      every_way.push_back(json_of(nodes, one));
+      every_way.back()["chosen"] = &one == &way;
+    }
     PriceTerms const& terms = way.price->terms;
     auto const& [on_socket, on_node, off_node] = terms.messages;
     point.parts = {on_socket, on_node, terms.copies, off_node, terms.queue, terms.injection};

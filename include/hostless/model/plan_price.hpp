@@ -87,7 +87,10 @@ struct PricedWay {
 std::vector<PricedWay> price_ways(MachineModel const& machine, std::vector<ExchangeCounts> const& counts,
                                   MemoryKind memory, double item_bytes);
 
-/// The position of the cheapest way; of equal ones the first.
+/// The position of the cheapest way. Of those within 2 % of it, which prices do not tell apart, that with the
+/// fewest messages between nodes, then the cheapest, then the first: what messages do to each other on their
+/// links is not priced. Between three emulated machines routes of one price took up to 1.5 times as long where
+/// they had more messages (bench/model/emulated_routes.py).
 /// Errors  bad_input  none has a price: what the first one says
 std::size_t cheapest(std::vector<PricedWay> const& ways);
 

@@ -178,6 +178,26 @@ TEST(PlanPrice, GatheringPaysWhereMessagesAreMany) {
   EXPECT_EQ(two[cheapest(two)].route, Route::direct) << "of equal ones the first";
 }
 
+TEST(PlanPrice, FewMessagesDecideWherePricesDoNot) {
+  auto const way = [](Route route, double seconds, std::int64_t between) {
+    PricedWay made;
+    made.route = route;
+    made.price.emplace().seconds = seconds;
+    made.price->total[static_cast<std::size_t>(MessageSpan::off_node)].messages = between;
+    return made;
+  };
+  std::vector<PricedWay> ways = {way(Route::direct, 1.5, 1), way(Route::two_step, 1.0, 12),
+                                 way(Route::three_step, 1.019, 6), way(Route::split, 1.015, 6),
+                                 way(Route::leader, 1.021, 2)};
+  EXPECT_EQ(ways[cheapest(ways)].route, Route::split);
+  ways[3].price.reset();
+  EXPECT_EQ(ways[cheapest(ways)].route, Route::three_step);
+  ways[2].price->seconds = 1.03;
+  EXPECT_EQ(ways[cheapest(ways)].route, Route::two_step);
+  ways.clear();
+  EXPECT_THROW(cheapest(ways), Error);
+}
+
 TEST(PlanPrice, NoDataIsSaid) {
   ExchangeCounts const counts = counts_of(4, 2, {{{}, {{0, 2, 1}}}});
   try {
