@@ -65,11 +65,12 @@ class Arena {
   std::int64_t bytes_, taken_ = 0;
 };
 
-/// Who else stores to an array: processes that open it through the driver, or those that find it by its
-/// offset in an arena.
+/// Who else stores to an array: processes that open it through the driver, those that find it by its offset in
+/// an arena, or GPUs of this process while kernels of its own poll it.
 struct Lending {
   bool to_processes = false;
   Arena* arena = nullptr;
+  bool to_gpus = false;
 };
 
 /// [size] values in device memory: an allocation of its own, never from a pool; or cut from an arena.
@@ -86,7 +87,9 @@ class Array {
     std::size_t bytes = size * sizeof(T) + guards;
     if (lending.to_processes) bytes = (bytes + lent_page - 1) / lent_page * lent_page;
     void* memory = is_cut_ ? lending.arena->take(bytes) : nullptr;
-    if (!is_cut_) check(HOSTLESS_GPU(Malloc)(&memory, bytes), "allocating device memory");
+    if (!is_cut_)
+      check(lending.to_gpus ? allocate_polled(&memory, bytes) : HOSTLESS_GPU(Malloc)(&memory, bytes),
+            "allocating device memory");
     block_ = static_cast<unsigned char*>(memory);
     if (guards != 0) {
       check(HOSTLESS_GPU(Memset)(block_, guard_value, guard_bytes), "marking a guard");
@@ -278,6 +281,16 @@ class Event {
     check(HOSTLESS_GPU(EventCreateWithFlags)(&event_, flags), "creating an event");
   }
   HOSTLESS_GPU(Event_t) event_ = nullptr;
+};
+
+/// That a thread may sleep for.
+class SleepingEvent : public Event {
+ public:
+  SleepingEvent() : Event(HOSTLESS_GPU(EventDisableTiming) | HOSTLESS_GPU(EventBlockingSync)) {}
+  /// As long as what was queued before it takes. Kernels that wait for others end by a deadline of their own.
+  void sleep() const {
+    check(HOSTLESS_GPU(EventSynchronize)(event_), "running on the GPU");  // bounded: see above
+  }
 };
 
 /// With its time.

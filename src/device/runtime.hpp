@@ -185,6 +185,8 @@ inline auto launch_early(void const* kernel, dim3 blocks, dim3 threads, void** p
   return cudaLaunchKernelExC(&config, kernel, parameters);
 }
 constexpr int first_to_launch_early = 9;  ///< the major part of what a GPU can
+/// Memory of the GPU in use whose kernels see what other GPUs store there while they run: any.
+inline auto allocate_polled(void** memory, std::size_t bytes) { return cudaMalloc(memory, bytes); }
 #else
 __device__ __forceinline__ double exchange_lanes(double value, int distance) {
   return __shfl_xor(value, distance, 32);
@@ -225,6 +227,10 @@ inline auto launch_early(void const* kernel, dim3 blocks, dim3 threads, void** p
   return hipLaunchKernel(kernel, blocks, threads, parameters, 0, stream);
 }
 constexpr int first_to_launch_early = 1 << 20;  ///< none does
+/// Ordinary memory is seen by others only when a kernel has ended.
+inline auto allocate_polled(void** memory, std::size_t bytes) {
+  return hipExtMallocWithFlags(memory, bytes, hipDeviceMallocFinegrained);
+}
 #endif
 #if defined(__CUDACC__) && CUDART_VERSION >= 12040
 /// Nodes of a graph that repeat a body for as long as a kernel has left their condition true.

@@ -153,14 +153,9 @@ Request Communicator::all_reduce_init(void const* from, void* result, std::size_
     }
     request->gpu_memory = gpu::message_library().memory(
         state_->gpu(), std::max<std::size_t>(1, bytes * static_cast<std::size_t>(state_->size())));
-    request->on_gpu_done = {request->gpu_memory.get(),
-                            mine,
-                            static_cast<std::byte*>(result),
-                            count,
-                            state_->size(),
-                            state_->rank(),
-                            datatype,
-                            operation};
+    request->on_gpu_done = {{request->gpu_memory.get(), mine, static_cast<std::byte*>(result), count,
+                             state_->size(), state_->rank(), datatype, operation},
+                            gpu::message_library().lend_side(state_->gpu(), 0)};
   } else {
     take_memory(*request, bytes * copies);
   }

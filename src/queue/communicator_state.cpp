@@ -15,7 +15,10 @@ OfferKey other_side(OfferKey key) {
 
 // Whoever waits for a side that will not come is told.
 void tell_gone(Offer const& other) {
-  if (other.is_on_gpu()) return other.shared->on_gpu->lose_other();
+  if (other.is_on_gpu()) {
+    if (!other.shared->on_gpu->lose_other()) say_still_used();
+    return;
+  }
   if (other.shared) std::atomic_ref(other.shared->other_gone).store(1, std::memory_order_release);
 }
 

@@ -1,6 +1,7 @@
 #include "queue/request_state.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "queue/communicator_state.hpp"
 
@@ -79,10 +80,21 @@ void RequestState::count_starts() noexcept {
   }
 }
 
+// Where nothing can be thrown.
+void say_still_used() noexcept {
+  std::fputs(
+      "hostless: kernels did not end in time that use the buffer of a request which has gone (they may still "
+      "load or store there). Leave the buffer as it is until the work of its stream is done.\n",
+      stderr);
+}
+
 void RequestState::leave_all() noexcept {
   count_starts();
   for (auto const& part : parts_) part->leave();
-  for (auto const& end : ends_) end->leave();
+  bool is_over = true;
+  for (auto const& end : ends_) is_over = end->leave() && is_over;
+  if (on_gpu_done && on_gpu_done->side) is_over = on_gpu_done->side->leave() && is_over;
+  if (!is_over) say_still_used();
   for (Offer& offer : offers) offer.library.reset();  // one that was not matched
   parts_.clear();
   ends_.clear();

@@ -1,5 +1,6 @@
 #include "queue/stream_work.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "hostless/base/wait.hpp"
@@ -33,6 +34,7 @@ void StreamWork::know(Requests const& requests) {
 void StreamWork::keep(RequestState const& request) {
   kept_.insert(request.sides().begin(), request.sides().end());
   if (request.gpu_memory) kept_memory_.insert(request.gpu_memory);
+  if (request.on_gpu_done) kept_.insert(request.on_gpu_done->side);
 }
 
 void StreamWork::enqueue_start(Requests const& requests) {
@@ -53,7 +55,7 @@ void StreamWork::enqueue_wait(Requests const& requests) {
   bool const is_recording = stream_->is_recording();
   stream_->wait(ends_of(requests));
   for (auto const& request : requests) {
-    if (request->on_gpu_done && request->on_gpu_done->count != 0) stream_->reduce(*request->on_gpu_done);
+    if (request->on_gpu_done && request->on_gpu_done->what.count != 0) stream_->reduce(*request->on_gpu_done);
     if (!is_recording) request->count_wait();
   }
 }
@@ -87,7 +89,16 @@ void StreamWork::drain() {
         "a wait for a queue whose stream is being recorded (nothing of it is done before the graph is "
         "launched). End the recording first.");
   // Each wait among the work has its limit; the rest is the caller's.
-  for (Backoff backoff; !stream_->is_done();) backoff.pause();
+  // Looked at for as long as a processor takes to fall asleep and wake up; then it sleeps.
+  constexpr auto soon = std::chrono::microseconds(200);
+  auto const begin = Clock::now();
+  for (Backoff backoff; !stream_->is_done();) {
+    if (Clock::now() - begin < soon) {
+      backoff.pause();
+    } else {
+      stream_->sleep();
+    }
+  }
   static_cast<void>(look_for_loss());
   std::erase_if(known_, [](auto const& one) { return one.expired(); });
   if (has_recorded_) return;

@@ -40,6 +40,8 @@ struct BenchLaunch {
   MessagePool const* gpu;
 };
 void launch_add_to_bytes(BenchLaunch const& on, AddToBytes const& what);
+/// Waits, at most a minute, for *released to be `number`.
+void launch_hold(BenchLaunch const& on, std::uint32_t const* released, std::uint32_t number);
 void launch_pass_boxes(BenchLaunch const& on, PassBoxes const& what);
 void launch_fill_life(BenchLaunch const& on, std::byte* cells, queue::LifeGrid const& grid);
 void launch_step_life(BenchLaunch const& on, StepLife const& what);

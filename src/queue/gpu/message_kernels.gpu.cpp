@@ -26,6 +26,20 @@ __device__ __forceinline__ int end_of(QueueCall<capacity> const& call, std::int3
   return k;
 }
 
+/// By all threads of a block: whether it may use what the guard is of, until `ends_use`.
+__device__ __forceinline__ bool begins_use(std::uint32_t* guard) {
+  __shared__ bool is_open;
+  if (threadIdx.x == 0) is_open = enter_guard(guard);
+  __syncthreads();
+  return is_open;
+}
+__device__ __forceinline__ void ends_use(std::uint32_t* guard) {
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  leave_guard(guard);
+}
+
 /// A grid has the blocks of all its messages, one message after the other.
 template <int capacity>
 __global__ void start_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
@@ -34,18 +48,33 @@ __global__ void start_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) 
   EndCall const& end = call.end[end_of(call, block)];
   SharedWork const work{block - end.first, end.count};
   LoadedAhead ahead(end.view, end.side, work);
+  bool const is_sender = end.side == queue::Side::sender;
+  bool const is_open =
+      !is_sender || begins_use(&end.own->guard);  // costs nothing here: the kernel before still runs
   await_kernel_before();
   std::uint64_t const starts = load_strong(&end.own->starts);  // all loads at once
   std::uint32_t const is_lost = load_strong(call.queue.lost);
-  ahead.load();
-  if (is_lost != 0) return;
-  PieceWords words(end.own, work, starts, ahead, end.side, end.fences_count);
+  if (is_open) ahead.load();
+  if (is_lost != 0) {
+    if (is_sender) ends_use(&end.own->guard);
+    return;
+  }
+  PieceWords words(end.own, work, starts, ahead, end.side, end.fences_count, is_open);
   queue::start_message(words, end.view, end.side, &end.own->starts);
 }
 
+/// Whether one of those has left whose waits these are.
+template <int capacity>
+__device__ __forceinline__ bool has_left(QueueCall<capacity> const& call) {
+  for (int k = 0; k < call.count; ++k)
+    if ((load_strong(&call.end[k].own->takers) & 1u) != 0) return true;
+  return false;
+}
+
 /// By one thread: until look(also whether others have gone) is not pending.
-template <class Look>
-__device__ __forceinline__ Progress await(QueueControl const* control, Look const& look) {
+template <int capacity, class Look>
+__device__ __forceinline__ Progress await(QueueCall<capacity> const& call, Look const& look) {
+  QueueControl const* const control = call.queue.control;
   std::uint64_t begin = 0;
   for (std::uint32_t polls = 1;; ++polls) {
     // Whether the other side has gone is a load more: now and then.
@@ -56,14 +85,15 @@ __device__ __forceinline__ Progress await(QueueControl const* control, Look cons
     HOSTLESS_READ_NANOSECONDS(now);
     if (begin == 0) begin = now;
     std::uint64_t const limit = std::uint64_t{1000000} * load_host(&control->limit_ms);
-    if (load_host(&control->ended) != 0 || now - begin > limit) return Progress::lost;
+    if (load_host(&control->ended) != 0 || now - begin > limit || has_left(call)) return Progress::lost;
   }
 }
 
-__device__ __forceinline__ Progress await_end(QueueControl const* control, EndCall const& end,
+template <int capacity>
+__device__ __forceinline__ Progress await_end(QueueCall<capacity> const& call, EndCall const& end,
                                               std::uint64_t epoch) {
   LookWords words;
-  return await(control, [&](bool also_gone) {
+  return await(call, [&](bool also_gone) {
     return also_gone ? queue::await_message(words, end.view, end.side, epoch)
                      : queue::look_at_message(words, end.view, end.side, epoch);
   });
@@ -84,7 +114,7 @@ __device__ __forceinline__ Progress take_word(QueueCall<capacity> const& call, s
     word = load_flagged_word(from);
     return word.part[1] == epoch && word.part[3] == epoch;
   };
-  Progress const progress = await(call.queue.control, [&](bool also_gone) {
+  Progress const progress = await(call, [&](bool also_gone) {
     if (is_there()) return Progress::done;
     if (!also_gone || load_acquiring(m.sender_gone) == 0) return Progress::pending;
     return is_there() ? Progress::done : Progress::lost;
@@ -130,7 +160,7 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, st
       }
       return all;
     };
-    Progress const progress = await(call.queue.control, [&](bool also_gone) {
+    Progress const progress = await(call, [&](bool also_gone) {
       if (are_there()) return Progress::done;
       bool is_gone = false;
       for (int u = 0; also_gone && u < words; ++u)
@@ -160,18 +190,26 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   int const mine = static_cast<int>(threadIdx.x);
   bool const waits = mine < call.count;
   std::uint64_t const epoch = waits ? load_strong(&call.end[mine].own->starts) >> share_bits : 0;
+  // Into whose buffer something is stored here says when that is over: who has left waits for it.
+  bool const takes = waits && queue::is_taken_out(call.end[mine].view, call.end[mine].side);
+  bool const has_gone = takes && !enter_guard(&call.end[mine].own->takers);
   // One asks for all threads: another block of this kernel may lose the queue meanwhile.
   if (mine == 0) is_lost = 0, was_lost = load_strong(call.queue.lost);
   if (waits) epoch_of[mine] = epoch;
-  __syncthreads();
-  if (was_lost != 0) return;
-  Progress progress = Progress::done;
-  if (waits && blockIdx.x == 0 && !queue::is_taken_out(call.end[mine].view, call.end[mine].side))
-    progress = await_end(call.queue.control, call.end[mine], epoch);
+  bool const may_take = __syncthreads_or(has_gone ? 1 : 0) == 0 && was_lost == 0;
+  Progress progress = may_take ? Progress::done : Progress::lost;
+  if (may_take && waits && blockIdx.x == 0 && !takes) progress = await_end(call, call.end[mine], epoch);
   if (progress == Progress::done) progress = take_out(call, epoch_of);
   if (progress != Progress::done) is_lost = static_cast<std::uint32_t>(progress);
   __syncthreads();
+  auto const end_taking = [&] {
+    if (!takes) return;
+    __threadfence();
+    leave_guard(&call.end[mine].own->takers);
+  };
   if (is_lost != 0) {
+    end_taking();
+    if (was_lost != 0) return;
     if (mine == 0) {
       store_strong(call.queue.lost, 1u);
       store_strong(&call.queue.control->told, is_lost);
@@ -182,6 +220,7 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   let_next_kernel_come();  // not before: it may be what another rank of this GPU has to have room for
   SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
   if (waits) add_share(&call.end[mine].own->waits, work.share());
+  end_taking();
 }
 
 // Said, because AMD's compiler leaves out what is only pointed to.
@@ -190,17 +229,31 @@ template __global__ void start_kernel<most_ends>(HOSTLESS_PARAMETER QueueCall<mo
 template __global__ void wait_kernel<few_ends>(HOSTLESS_PARAMETER QueueCall<few_ends> const);
 template __global__ void wait_kernel<most_ends>(HOSTLESS_PARAMETER QueueCall<most_ends> const);
 
-__global__ void lose_other_kernel(SideWords* side) {
+/// One thread. *closed, of the host, becomes `call`, or remains what it is where the limit passes before.
+__global__ void close_side_kernel(SideWords* side, bool own_goes, std::uint64_t limit_ns,
+                                  std::uint32_t* closed, std::uint32_t call) {
   fence_system();
   atomicOr_system(&side->guard, 1u);
-  while (load_strong(&side->guard) != 1u) {  // bounded: what moves bytes waits for nobody
+  if (own_goes) {  // waits that spin end, and leave their guard
+    atomicOr_system(&side->takers, 1u);
+    store_strong(&side->other_gone, std::uint64_t{1});
+  }
+  std::uint64_t begin = 0, now = 0;
+  HOSTLESS_READ_NANOSECONDS(begin);
+  for (now = begin; now - begin < limit_ns;) {
+    if (load_strong(&side->guard) == 1u && (!own_goes || load_strong(&side->takers) == 1u)) {
+      fence_system();
+      store_strong(closed, call);
+      break;
+    }
+    HOSTLESS_READ_NANOSECONDS(now);
   }
   fence_system();
   store_strong(&side->other_gone, std::uint64_t{1});
 }
 
 template <class T>
-__device__ void reduce_items(StreamReduction const& what) {
+__device__ void reduce_items(Reduction const& what) {
   auto const* const all = reinterpret_cast<T const*>(what.all);
   auto const* const own = reinterpret_cast<T const*>(what.own);
   auto* const result = reinterpret_cast<T*>(what.result);
@@ -217,20 +270,34 @@ __device__ void reduce_items(StreamReduction const& what) {
 }
 
 __global__ void reduce_kernel(HOSTLESS_PARAMETER QueueWords const queue,
-                              HOSTLESS_PARAMETER StreamReduction const what) {
-  if (load_strong(queue.lost) != 0) return;
-  switch (what.datatype) {
-    case Datatype::f32:
-      return reduce_items<float>(what);
-    case Datatype::f64:
-      return reduce_items<double>(what);
-    case Datatype::i32:
-      return reduce_items<std::int32_t>(what);
-    case Datatype::i64:
-      return reduce_items<std::int64_t>(what);
-    case Datatype::byte:
-      return reduce_items<std::uint8_t>(what);
+                              HOSTLESS_PARAMETER Reduction const what, SideWords* own) {
+  __shared__ bool is_lost;
+  if (threadIdx.x == 0) is_lost = load_strong(queue.lost) != 0;
+  bool const is_open = begins_use(&own->takers);
+  if (!is_lost && is_open) {
+    switch (what.datatype) {
+      case Datatype::f32:
+        reduce_items<float>(what);
+        break;
+      case Datatype::f64:
+        reduce_items<double>(what);
+        break;
+      case Datatype::i32:
+        reduce_items<std::int32_t>(what);
+        break;
+      case Datatype::i64:
+        reduce_items<std::int64_t>(what);
+        break;
+      case Datatype::byte:
+        reduce_items<std::uint8_t>(what);
+        break;
+    }
+  } else if (!is_lost && threadIdx.x == 0) {  // who has left has no result
+    store_strong(queue.lost, 1u);
+    store_strong(&queue.control->told, static_cast<std::uint32_t>(Progress::lost));
+    fence_system();
   }
+  ends_use(&own->takers);
 }
 
 template <class Kernel, class... Parameters>
@@ -289,13 +356,14 @@ void launch_start(MessageLaunch const& to, std::span<EndCall const> ends) {
 void launch_wait(MessageLaunch const& to, std::span<EndCall const> ends) {
   ends.size() <= few_ends ? wait_some<few_ends>(to, ends) : wait_some<most_ends>(to, ends);
 }
-void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, StreamReduction const& what,
-                   int most_blocks) {
+void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Reduction const& what,
+                   SideWords* own, int most_blocks) {
   launch_on(stream, &reduce_kernel, blocks_of(what.count, block_threads, most_blocks), block_threads, queue,
-            what);
+            what, own);
 }
-void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side) {
-  launch_on(stream, &lose_other_kernel, 1, 1, side);
+void launch_close_side(HOSTLESS_GPU(Stream_t) stream, SideWords* side, bool own_goes, std::uint64_t limit_ns,
+                       std::uint32_t* closed, std::uint32_t call) {
+  launch_on(stream, &close_side_kernel, 1, 1, side, own_goes, limit_ns, closed, call);
 }
 // Code for older GPUs, translated for one that could, has nothing by which a kernel waits for the one before.
 bool message_kernels_may_come_early(int major) {
@@ -313,7 +381,7 @@ void load_message_kernels() {
         reinterpret_cast<void const*>(&start_kernel<most_ends>),
         reinterpret_cast<void const*>(&wait_kernel<few_ends>),
         reinterpret_cast<void const*>(&wait_kernel<most_ends>), reinterpret_cast<void const*>(&reduce_kernel),
-        reinterpret_cast<void const*>(&lose_other_kernel)})
+        reinterpret_cast<void const*>(&close_side_kernel)})
     load_kernel(kernel);
 }
 

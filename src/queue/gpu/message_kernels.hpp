@@ -45,10 +45,13 @@ constexpr int most_ends = 24, few_ends = 4;
 /// Of as many ends as one kernel takes.
 void launch_start(MessageLaunch const& to, std::span<EndCall const> ends);
 void launch_wait(MessageLaunch const& to, std::span<EndCall const> ends);
-void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, StreamReduction const& what,
-                   int most_blocks);
-/// The other side of `side` goes, and kernels of `side` are awaited that move its bytes.
-void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side);
+/// own: of a side that goes with the request.
+void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Reduction const& what,
+                   SideWords* own, int most_blocks);
+/// The other side of `side` goes, or this one: kernels of `side` are awaited that use the buffer of who goes.
+/// *closed, which kernels store to, becomes `call` when there are none any more.
+void launch_close_side(HOSTLESS_GPU(Stream_t) stream, SideWords* side, bool own_goes, std::uint64_t limit_ns,
+                       std::uint32_t* closed, std::uint32_t call);
 /// On the GPU in use: a wait that spins may hold up what loads a kernel.
 void load_message_kernels();
 /// Whether they may be launched before the kernel before them has ended, by a GPU whose number begins so.

@@ -22,7 +22,10 @@ class LentSide {
   virtual ~LentSide() = default;
   virtual int device() const = 0;
   /// The other side goes: no kernel of this one touches its buffer afterwards, waits of this one for it end.
-  virtual void lose_other() noexcept = 0;
+  /// False: it may, some did not end in time.
+  virtual bool lose_other() noexcept = 0;
+  /// This side goes: no kernel of it touches either buffer afterwards, its waits end. False: as above.
+  virtual bool leave() noexcept = 0;
 };
 
 /// A message of which both sides are known.
@@ -46,12 +49,13 @@ class MessageEnd {
   virtual ~MessageEnd() = default;
   /// Not while its streams' work is being recorded in the strict mode of the vendor's.
   virtual ReachedCounts counts() const = 0;
-  /// This side goes: no kernel touches its buffer afterwards, waits of both sides for it end.
-  virtual void leave() noexcept = 0;
+  /// This side goes: no kernel touches its buffer afterwards, waits of both sides for it end. False: some that
+  /// do have not ended in time.
+  virtual bool leave() noexcept = 0;
 };
 
 /// result [count] = own and what came of the others, in the order of ranks.
-struct StreamReduction {
+struct Reduction {
   std::byte const* all = nullptr;  ///< [ranks][count], the own part unused
   std::byte const* own = nullptr;
   std::byte* result = nullptr;  ///< may be own
@@ -59,6 +63,10 @@ struct StreamReduction {
   int ranks = 1, rank = 0;
   Datatype datatype = Datatype::f64;
   ReduceOperation operation = ReduceOperation::sum;
+};
+struct StreamReduction {
+  Reduction what;
+  std::shared_ptr<LentSide> side;  ///< of this request alone: once it has left, nothing is reduced
 };
 
 /// The stream of a queue. Calls about it come from one thread at a time; none blocks.
@@ -78,6 +86,8 @@ class MessageStream {
   /// pending: none has; lost, broken: a wait has ended without its message, and starts and waits do nothing
   /// any more.
   virtual queue::Progress ending() const = 0;
+  /// Until all is done that was queued before, without a processor's help. Not while it records.
+  virtual void sleep() = 0;
   /// Waits that spin end, as if lost.
   virtual void give_up() noexcept = 0;
   /// Of waits that are reached from now on.
@@ -107,6 +117,9 @@ class StreamBench {
                           std::uint64_t* counts) = 0;
   /// Blocks until all is done that is on the stream.
   virtual void wait() = 0;
+  /// What is queued from now on waits until `release`, at most a minute.
+  virtual void hold() = 0;
+  virtual void release() = 0;
   /// What `queue` queues on the stream becomes the graph, which `replay` queues.
   virtual void record(std::function<void()> const& queue) = 0;
   virtual void replay() = 0;

@@ -11,10 +11,11 @@ namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{8} << 20, smallest = 512, controls_of_piece = 1024;
 constexpr double settle_s = 30;
+constexpr std::uint64_t close_ns = 20'000'000'000;  // less: the kernel says itself that it was in vain
 
 }  // namespace
 
-MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first()), counts_(1) {
+MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first()), counts_(1), closed_(1) {
   HOSTLESS_DEVICE_PROPERTIES properties{};
   check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
   multiprocessors_ = properties.multiProcessorCount;
@@ -37,7 +38,7 @@ std::shared_ptr<std::byte> MessagePool::take(std::size_t bytes) {
     } else {
       if (left_ < size) {
         OnDevice const on(device_);
-        pieces_.emplace_back(std::max(size, piece_bytes));
+        pieces_.emplace_back(std::max(size, piece_bytes), Lending{.to_gpus = true});
         left_ = pieces_.back().size();
       }
       block = pieces_.back().data() + (pieces_.back().size() - left_);
@@ -74,8 +75,10 @@ void MessagePool::give(Controls const& one) {
   free_controls_.push_back(one);
 }
 
+bool MessagePool::is_settled() { return stream_.wait_until(Deadline::after(settle_s)); }
+
 void MessagePool::settle() {
-  if (stream_.wait_until(Deadline::after(settle_s))) return;
+  if (is_settled()) return;
   throw Error(ErrorCode::environment,
               "GPU " + std::to_string(device_) + " did not set a message's words within " +
                   std::to_string(static_cast<int>(settle_s)) +
@@ -87,6 +90,18 @@ void MessagePool::clear(void* words, std::size_t bytes) {
   at_once([&](HOSTLESS_GPU(Stream_t) stream) {
     check(HOSTLESS_GPU(MemsetAsync)(words, 0, bytes, stream), "clearing a message's words");
   });
+}
+
+bool MessagePool::close_side(SideWords* words, bool own_goes) noexcept {
+  try {
+    std::lock_guard const lock(stream_mutex_);
+    OnDevice const on(device_);
+    std::uint32_t const call = ++closes_;  // one that comes late says nothing about another
+    launch_close_side(stream_.get(), words, own_goes, close_ns, closed_.device(), call);
+    return is_settled() && *static_cast<std::uint32_t volatile*>(closed_.data()) == call;
+  } catch (Error const&) {  // a GPU that has failed runs no kernel any more, and has said so before
+    return true;
+  }
 }
 
 ReachedCounts MessagePool::counts(SideWords const* words) {

@@ -36,6 +36,8 @@ class MessagePool {
   /// All 0.
   void clear(void* words, std::size_t bytes);
   ReachedCounts counts(SideWords const* words);
+  /// launch_close_side. False: kernels may still use the buffer, some did not end in time.
+  bool close_side(SideWords* words, bool own_goes) noexcept;
   /// use(stream), then waits for what it has queued.
   template <class Use>
   void at_once(Use const& use) {
@@ -50,6 +52,7 @@ class MessagePool {
     QueueControl *for_host, *for_kernels;
   };
   void settle();
+  bool is_settled();
   void give(Controls const& one);
   void give(void* block, std::size_t bytes);
 
@@ -64,6 +67,8 @@ class MessagePool {
   std::mutex stream_mutex_;
   Stream stream_;
   Pinned<ReachedCounts> counts_;
+  Pinned<std::uint32_t> closed_;  // the last of `closes_` that was not in vain
+  std::uint32_t closes_ = 0;
 };
 
 /// Of that GPU, made when it is first asked for; lives as long as the process.

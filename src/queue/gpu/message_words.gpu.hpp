@@ -27,9 +27,12 @@ struct SideWords {
   alignas(128) unsigned long long count[most_pieces];  ///< a sender's
   alignas(128) std::uint64_t arrived;                  ///< in shares, as `sent`
   std::uint64_t sent, taken, other_gone;
-  /// Bit 0: the other side has closed its buffer; 2 for each block of this side that may be moving its
-  /// bytes.
+  /// Bit 0: one of both sides has gone; 2 for each block of a start of this side that may be moving bytes, or
+  /// loading what it will send.
   alignas(128) std::uint32_t guard;
+  /// Bit 0: this side has gone; 2 for each block of a wait, or of what follows it, that may store into this
+  /// side's buffer. Apart from `guard`, because what has come is taken out though its sender has gone.
+  std::uint32_t takers;
   alignas(128) std::uint64_t starts;  ///< in shares
   std::uint64_t waits;                ///< in shares
 };
@@ -58,6 +61,13 @@ struct SharedWork {
 
 /// Items that a thread loads before it stores any: they may lie on another GPU.
 constexpr int together = 4;
+
+/// By one thread. True: nobody has closed it, or all who want to wait for leave_guard.
+__device__ __forceinline__ bool enter_guard(std::uint32_t* guard) {
+  return (atomicAdd_system(guard, 2u) & 1u) == 0;
+}
+/// What its block has loaded and stored lies before.
+__device__ __forceinline__ void leave_guard(std::uint32_t* guard) { atomicAdd_system(guard, ~1u); }
 
 struct NothingAhead {
   template <class T>
@@ -218,15 +228,19 @@ class LoadedAhead {
 /// By all threads of a block, which has a piece of a message. All calls are made by all of them.
 class PieceWords {
  public:
-  /// starts: of `own`, as a block finds it that has not added its share.
+  /// starts: of `own`, as a block finds it that has not added its share. is_open: of a sender, whose block has
+  /// entered the guard.
   __device__ __forceinline__ PieceWords(SideWords* own, SharedWork const& work, std::uint64_t starts,
-                                        LoadedAhead const& ahead, queue::Side side, bool fences_count)
+                                        LoadedAhead const& ahead, queue::Side side, bool fences_count,
+                                        bool is_open)
       : own_(own),
         work_(work),
         epochs_(starts >> share_bits),
         ahead_(ahead),
         side_(side),
-        fences_count_(fences_count) {}
+        fences_count_(fences_count),
+        has_entered_(side == queue::Side::sender),
+        is_closed_(!is_open) {}
 
   __device__ __forceinline__ std::uint64_t own(std::uint64_t const*) const { return epochs_; }
   // These three by the one thread of `once`, behind its fence.
@@ -241,10 +255,18 @@ class PieceWords {
   }
   /// Of the piece.
   __device__ __forceinline__ std::uint64_t add(std::uint64_t* words, std::uint64_t) {
-    return enter(words + work_.block);
+    __shared__ std::uint64_t found;
+    if (threadIdx.x == 0) {
+      // A sender has entered; a receiver does while its count is under way.
+      bool const is_open = side_ == queue::Side::sender ? !is_closed_ : enter_guard(&own_->guard);
+      found = count_start(words + work_.block) << 1 | (is_open ? 0u : 1u);
+    }
+    __syncthreads();
+    has_entered_ = true;
+    is_closed_ = (found & 1u) != 0;
+    return found >> 1;
   }
   __device__ __forceinline__ bool move(std::byte* to, std::byte const* from, std::size_t bytes) {
-    if (!has_entered_) enter(nullptr);
     if (is_closed_) return false;
     has_moved_ = true;
     pass_bytes(work_, to, from, bytes, Unchanged{}, ahead_);
@@ -252,6 +274,7 @@ class PieceWords {
   }
   __device__ __forceinline__ void put(std::byte* slot, std::byte const*, std::size_t bytes, std::uint64_t*,
                                       std::uint64_t epoch) const {
+    if (is_closed_) return;
     // Without bytes it is for order alone: whatever this stream has stored, wherever, comes before it.
     if (bytes == 0) fence_system();
     auto* const to = reinterpret_cast<FlaggedWord*>(slot);
@@ -275,23 +298,10 @@ class PieceWords {
     if (threadIdx.x != 0) return;
     if (has_moved_) fence_system();
     work();
-    if (has_entered_) atomicAdd_system(&own_->guard, ~1u);  // 2 less
+    if (has_entered_) leave_guard(&own_->guard);
   }
 
  private:
-  /// Enters the guard of what the other side may close, and counts.
-  __device__ __forceinline__ std::uint64_t enter(std::uint64_t* count) {
-    __shared__ std::uint64_t found;
-    if (threadIdx.x == 0) {
-      std::uint32_t const guard = atomicAdd_system(&own_->guard, 2u);
-      std::uint64_t const before = count == nullptr ? 0 : count_start(count);
-      found = before << 1 | (guard & 1u);
-    }
-    __syncthreads();
-    has_entered_ = true;
-    is_closed_ = (found & 1u) != 0;
-    return found >> 1;
-  }
   /// What the first start has done before is seen by the second one, which moves.
   __device__ __forceinline__ std::uint64_t count_start(std::uint64_t* count) const {
     if (side_ == queue::Side::sender) {  // the word is of this GPU
@@ -312,7 +322,7 @@ class PieceWords {
   std::uint64_t epochs_;
   LoadedAhead const& ahead_;
   queue::Side side_;
-  bool fences_count_, has_entered_ = false, is_closed_ = false, has_moved_ = false;
+  bool fences_count_, has_entered_, is_closed_, has_moved_ = false;
 };
 
 /// By one thread.

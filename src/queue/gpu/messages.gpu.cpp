@@ -1,8 +1,10 @@
 // What the GPU library answers to queues: sides and ends of messages, and streams that start and wait for
 // them.
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -31,12 +33,8 @@ class SideMemory final : public LentSide {
     pool.clear(slots_.get(), 2 * slot_bytes_);
   }
   int device() const override { return pool_.device(); }
-  void lose_other() noexcept override {
-    try {
-      pool_.at_once([this](HOSTLESS_GPU(Stream_t) stream) { launch_lose_other(stream, words()); });
-    } catch (Error const&) {  // a GPU that has failed has said so before
-    }
-  }
+  bool lose_other() noexcept override { return pool_.close_side(words(), false); }
+  bool leave() noexcept override { return has_left_.exchange(true) || pool_.close_side(words(), true); }
   MessagePool& pool() const { return pool_; }
   SideWords* words() const { return reinterpret_cast<SideWords*>(words_.get()); }
   std::byte* slots() const { return slots_.get(); }
@@ -48,6 +46,7 @@ class SideMemory final : public LentSide {
   MessagePool& pool_;
   std::size_t message_bytes_, slot_bytes_;
   std::shared_ptr<std::byte> words_, slots_;
+  std::atomic<bool> has_left_{false};
 };
 
 class End final : public MessageEnd {
@@ -83,10 +82,10 @@ class End final : public MessageEnd {
     call_.count = moves ? pieces_of(view.mode, m.bytes) : 1;
   }
   ReachedCounts counts() const override { return mine_->pool().counts(mine_->words()); }
-  void leave() noexcept override {
-    if (std::exchange(has_left_, true)) return;
-    other_->lose_other();
-    mine_->lose_other();
+  bool leave() noexcept override {
+    if (std::exchange(has_left_, true)) return true;
+    bool const is_closed_there = other_->lose_other();
+    return mine_->leave() && is_closed_there;
   }
   EndCall const& call() const { return call_; }
 
@@ -122,6 +121,10 @@ class OnStream final : public MessageStream {
       : stream_(static_cast<HOSTLESS_GPU(Stream_t)>(stream)),
         device_(device_of_stream(stream_)),
         lost_(message_pool(device_).take(sizeof(std::uint32_t))) {
+    {
+      OnDevice const on(device_);
+      done_.emplace();
+    }
     control_ = message_pool(device_).take_control(launch_.queue.control);
     message_pool(device_).clear(lost_.get(), sizeof(std::uint32_t));
     launch_.queue.lost = reinterpret_cast<std::uint32_t*>(lost_.get());
@@ -134,7 +137,8 @@ class OnStream final : public MessageStream {
   void wait(std::span<MessageEnd* const> ends) override { launch(ends, &launch_wait); }
   void reduce(StreamReduction const& what) override {
     OnDevice const on(device_);
-    launch_reduce(stream_, launch_.queue, what, message_pool(device_).multiprocessors());
+    launch_reduce(stream_, launch_.queue, what.what, static_cast<SideMemory&>(*what.side).words(),
+                  message_pool(device_).multiprocessors());
   }
   void call(void (*function)(void*), void* user) override {
     OnDevice const on(device_);
@@ -147,6 +151,11 @@ class OnStream final : public MessageStream {
     if (code == HOSTLESS_GPU(ErrorNotReady)) return false;
     check(code, "running a queue on the GPU");
     return true;
+  }
+  void sleep() override {
+    OnDevice const on(device_);
+    done_->record(stream_);
+    done_->sleep();
   }
   queue::Progress ending() const override {
     return static_cast<queue::Progress>(static_cast<QueueControl volatile*>(control_.get())->told);
@@ -173,6 +182,7 @@ class OnStream final : public MessageStream {
   int device_;
   std::shared_ptr<std::byte> lost_;
   std::shared_ptr<QueueControl> control_;
+  std::optional<SleepingEvent> done_;
   MessageLaunch launch_;
 };
 
@@ -215,7 +225,16 @@ class ThisMessageLibrary final : public MessageLibrary {
         throw Error(ErrorCode::environment,
                     problem + " (messages are loaded and stored there). Use GPUs that are linked, or one.");
     }
-    return std::make_unique<End>(message);
+    auto end = std::make_unique<End>(message);
+    // Words and slots are memory that GPUs see each other's stores in; that of callers need not be.
+    if (is_hip && message.mine->device() != message.other->device() &&
+        end->call().view.mode != queue::Mode::small)
+      throw Error(ErrorCode::environment, std::to_string(message.bytes) +
+                                              " bytes from one AMD GPU to another as one message (what "
+                                              "does not fit into a slot is stored into memory of the "
+                                              "caller's, where kernels that run may not see it). Set "
+                                              "HOSTLESS_QUEUE_SMALL_BYTES to as much.");
+    return end;
   }
   std::unique_ptr<MessageStream> stream(void* stream) override { return std::make_unique<OnStream>(stream); }
   std::unique_ptr<StreamBench> bench(int device) override {

@@ -13,7 +13,10 @@ namespace {
 
 class Bench final : public StreamBench {
  public:
-  explicit Bench(int device) : device_(device) { load_bench_kernels(); }
+  explicit Bench(int device) : device_(device), released_(1) {
+    load_bench_kernels();
+    *released_.data() = 0;
+  }
   void* stream() override { return stream_.get(); }
   std::byte* memory(std::size_t bytes) override {
     MessagePool& pool = message_pool(device_);
@@ -59,6 +62,11 @@ class Bench final : public StreamBench {
     OnDevice const on(device_);
     stream_.wait();
   }
+  void hold() override {
+    OnDevice const on(device_);
+    launch_hold(launch(), released_.device(), ++holds_);
+  }
+  void release() override { *static_cast<std::uint32_t volatile*>(released_.data()) = holds_; }
   void record(std::function<void()> const& queue) override {
     OnDevice const on(device_);
     graph_ = std::make_unique<Graph>();
@@ -74,6 +82,8 @@ class Bench final : public StreamBench {
   BenchLaunch launch() const { return {stream_.get(), &message_pool(device_)}; }
   int device_;
   Stream stream_;
+  Pinned<std::uint32_t> released_;  // the last hold that was
+  std::uint32_t holds_ = 0;
   std::byte const* passed_to_ = nullptr;
   bool passed_backwards_ = false;
   std::vector<std::shared_ptr<std::byte>> memory_;

@@ -129,10 +129,18 @@ struct PlayedSide final : LentSide {
     words->slots.resize(2 * slot_bytes);
   }
   int device() const override { return gpu; }
-  void lose_other() noexcept override {
+  bool lose_other() noexcept override {
     std::atomic_ref(words->other_gone).store(1, std::memory_order_release);
+    return true;
+  }
+  bool leave() noexcept override {
+    std::lock_guard const lock(mutex);
+    has_left = true;
+    return lose_other();
   }
   int gpu;
+  std::mutex mutex;  ///< held by what stores into a buffer of the side
+  bool has_left = false;
   std::shared_ptr<queue::SharedSide> words;
 };
 
@@ -193,14 +201,15 @@ class PlayedEnd final : public MessageEnd {
     std::lock_guard const lock(core->mutex);
     return core->reached;
   }
-  void leave() noexcept override {
+  bool leave() noexcept override {
     std::lock_guard const lock(core->mutex);
     if (!std::exchange(core->has_left, true)) core->part->leave();
+    return true;
   }
   std::shared_ptr<EndCore> core;
 };
 
-void reduce_in_order(StreamReduction const& r) {
+void reduce_in_order(Reduction const& r) {
   std::size_t const bytes = r.count * bytes_of(r.datatype);
   auto const part = [&](int rank) {
     return rank == r.rank ? r.own : r.all + static_cast<std::size_t>(rank) * bytes;
@@ -237,7 +246,11 @@ class PlayedQueue final : public MessageStream {
   }
   void reduce(StreamReduction const& what) override {
     stream_.add([state = state_, what] {
-      if (!state->lost) reduce_in_order(what);
+      auto& side = static_cast<PlayedSide&>(*what.side);
+      std::lock_guard const lock(side.mutex);
+      if (state->lost) return;
+      if (!side.has_left) return reduce_in_order(what.what);
+      state->ending = queue::Progress::lost, state->lost = true;
     });
   }
   void call(void (*function)(void*), void* user) override {
@@ -245,6 +258,7 @@ class PlayedQueue final : public MessageStream {
   }
   bool is_recording() const override { return stream_.is_recording(); }
   bool is_done() const override { return stream_.is_done(); }
+  void sleep() override { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
   queue::Progress ending() const override { return state_->ending; }
   void give_up() noexcept override { state_->ended = true; }
   void set_limit(double seconds) override { state_->limit_s = seconds; }
@@ -319,6 +333,12 @@ class PlayedBench final : public StreamBench {
   void wait() override {
     while (!stream_.is_done()) std::this_thread::yield();  // bounded: as long as what is queued
   }
+  void hold() override {
+    stream_.add([held = held_, number = ++holds_, deadline = Deadline::after(60)] {
+      while (held->load() != number && !deadline.passed()) std::this_thread::yield();
+    });
+  }
+  void release() override { held_->store(holds_); }
   void record(std::function<void()> const& queue) override { stream_.record(queue); }
   void replay() override { stream_.replay(); }
 
@@ -333,6 +353,8 @@ class PlayedBench final : public StreamBench {
     return memory_.back().get();
   }
   std::vector<std::shared_ptr<std::byte>> memory_;
+  std::shared_ptr<std::atomic<int>> held_ = std::make_shared<std::atomic<int>>(0);
+  int holds_ = 0;
   PlayedStream stream_;
 };
 

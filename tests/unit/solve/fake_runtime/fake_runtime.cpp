@@ -116,6 +116,7 @@ char const* hipGetErrorString(hipError_t code) {
 }
 hipError_t hipGetLastError() { return hipSuccess; }
 hipError_t hipMalloc(void** to, std::size_t bytes) { return allocate(to, bytes); }
+hipError_t hipExtMallocWithFlags(void** to, std::size_t bytes, unsigned) { return allocate(to, bytes); }
 hipError_t hipFree(void* what) { return release(what); }
 hipError_t hipHostMalloc(void** to, std::size_t bytes, unsigned) { return allocate(to, bytes); }
 hipError_t hipHostFree(void* what) { return release(what); }
@@ -223,7 +224,7 @@ hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* to) {
 }
 hipError_t hipEventCreateWithFlags(hipEvent_t* to, unsigned flags) {
   if (make(to) != hipSuccess) return hipErrorUnknown;
-  (*to)->is_timed = flags != hipEventDisableTiming;
+  (*to)->is_timed = (flags & hipEventDisableTiming) == 0;
   all_timed += (*to)->is_timed ? 1 : 0;
   return hipSuccess;
 }
@@ -235,6 +236,7 @@ hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* to) 
   return call();
 }
 hipError_t hipEventQuery(hipEvent_t) { return call(); }
+hipError_t hipEventSynchronize(hipEvent_t) { return call(); }
 hipError_t hipEventElapsedTime(float* to, hipEvent_t first, hipEvent_t last) {
   if (!first->is_timed || !last->is_timed) return hipErrorUnknown;
   *to = 1;

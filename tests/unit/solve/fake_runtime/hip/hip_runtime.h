@@ -64,7 +64,8 @@ enum hipMemcpyKind {
 enum hipDeviceAttribute_t { hipDeviceAttributeClockRate, hipDeviceAttributeMaxSharedMemoryPerBlock };
 enum hipStreamCaptureMode { hipStreamCaptureModeRelaxed };
 constexpr unsigned hipStreamNonBlocking = 1, hipHostMallocMapped = 2, hipHostMallocCoherent = 4,
-                   hipIpcMemLazyEnablePeerAccess = 1, hipEventDefault = 0, hipEventDisableTiming = 2;
+                   hipIpcMemLazyEnablePeerAccess = 1, hipEventDefault = 0, hipEventBlockingSync = 1,
+                   hipEventDisableTiming = 2, hipDeviceMallocFinegrained = 1;
 struct hipDeviceProp_t {
   int multiProcessorCount = 0;
 };
@@ -90,6 +91,7 @@ using hipGraphExec_t = struct FakeExec*;
 char const* hipGetErrorString(hipError_t);
 hipError_t hipGetLastError();
 hipError_t hipMalloc(void**, std::size_t);
+hipError_t hipExtMallocWithFlags(void**, std::size_t, unsigned);
 hipError_t hipFree(void*);
 hipError_t hipHostMalloc(void**, std::size_t, unsigned);
 hipError_t hipHostFree(void*);
@@ -128,6 +130,7 @@ hipError_t hipEventCreateWithFlags(hipEvent_t*, unsigned);
 hipError_t hipEventDestroy(hipEvent_t);
 hipError_t hipEventRecord(hipEvent_t, hipStream_t);
 hipError_t hipEventQuery(hipEvent_t);
+hipError_t hipEventSynchronize(hipEvent_t);
 enum hipStreamCaptureStatus { hipStreamCaptureStatusNone, hipStreamCaptureStatusActive };
 hipError_t hipStreamIsCapturing(hipStream_t, hipStreamCaptureStatus*);
 hipError_t hipEventElapsedTime(float*, hipEvent_t, hipEvent_t);
