@@ -43,8 +43,21 @@ class GpuBox : public LifePart {
     for (int d = 0; d < direction; ++d) first += aligned(length(d));
     return first;
   }
-  void pack(std::byte* out) { pass(out, true); }
-  void unpack(std::byte* in) { pass(in, false); }
+  void pack(std::byte* out) {
+    pass([&](int d) { return buffer(out, d); }, true);
+  }
+  /// What this rank is its own neighbour for goes to where it is unpacked from.
+  void pack(std::byte* out, std::byte* in, int own_rank) {
+    pass(
+        [&](int d) {
+          bool const is_own = neighbour[static_cast<std::size_t>(d)] == own_rank;
+          return is_own ? buffer(in, opposite(d)) : buffer(out, d);
+        },
+        true);
+  }
+  void unpack(std::byte* in) {
+    pass([&](int d) { return buffer(in, d); }, false);
+  }
   void step() {
     bench_->step_life(cells_[1 - now_], cells_[now_], grid_);
     now_ = 1 - now_;
@@ -60,11 +73,12 @@ class GpuBox : public LifePart {
   }
 
  private:
-  void pass(std::byte* buffers, bool own) {
+  template <class BufferOf>
+  void pass(BufferOf const& buffer_of, bool own) {
     GridBox boxes[directions];
     for (int d = 0; d < directions; ++d) {
       Cells const of = cells(d, own);
-      boxes[d] = {buffer(buffers, d), grid_.at(of.first[0], of.first[1]), of.count[0], of.count[1]};
+      boxes[d] = {buffer_of(d), grid_.at(of.first[0], of.first[1]), of.count[0], of.count[1]};
     }
     bench_->pass_boxes(cells_[now_], grid_.line(), boxes, !own);
   }
@@ -156,17 +170,14 @@ class PeerStepper final : public StreamStepper {
 
 class HostDrivenStepper final : public StreamStepper {
  public:
-  HostDrivenStepper(Transport& transport, GpuBox& box, Protocol const& protocol)
-      : box_(box), out_(box.bench().pinned(box.buffer_bytes())), in_(box.bench().pinned(box.buffer_bytes())) {
+  HostDrivenStepper(Transport& transport, GpuBox& box, bool in_gpus, Protocol const& protocol)
+      : box_(box), rank_(transport.group().rank()), out_(memory(in_gpus)), in_(memory(in_gpus)) {
     Binding binding;
-    int const rank = transport.group().rank();
+    int const rank = rank_;
     auto const id = [](int source, int direction) { return source * directions + direction; };
     for (int d = 0; d < directions; ++d) {
       int const peer = box.neighbour[static_cast<std::size_t>(d)];
-      if (peer == rank) {
-        own_.push_back(d);
-        continue;
-      }
+      if (peer == rank) continue;
       binding.out.push_back({id(rank, d), peer, box.buffer(out_, d), box.length(d)});
       binding.in.push_back({id(peer, opposite(d)), peer, box.buffer(in_, d), box.length(d)});
     }
@@ -180,13 +191,16 @@ class HostDrivenStepper final : public StreamStepper {
   }
 
  private:
+  std::byte* memory(bool in_gpus) {
+    std::size_t const bytes = box_.buffer_bytes();
+    return in_gpus ? box_.bench().memory(bytes) : box_.bench().pinned(bytes);
+  }
   void step() {
     epoch_ = epoch_ == 0x7ffffffe ? 1 : epoch_ + 1;
-    box_.pack(out_);
+    box_.pack(out_, in_, rank_);
     box_.bench().wait();  // what unpacks is done then, too: its buffers may be stored to
     for (int m = 0; m < messages_; ++m) endpoint_->receive(m, epoch_);
     for (int m = 0; m < messages_; ++m) endpoint_->send(m, epoch_);
-    for (int const d : own_) std::memcpy(box_.buffer(in_, opposite(d)), box_.buffer(out_, d), box_.length(d));
     int sent = 0, received = 0;
     (*await_)([&] {
       while (sent < messages_ && endpoint_->sent(sent)) ++sent;
@@ -197,8 +211,8 @@ class HostDrivenStepper final : public StreamStepper {
     box_.step();
   }
   GpuBox& box_;
+  int rank_;
   std::byte *out_, *in_;
-  std::vector<int> own_;  // directions whose neighbour is this rank
   int messages_ = 0;
   std::unique_ptr<Endpoint> endpoint_;
   std::optional<PatientWait> await_;
@@ -207,7 +221,8 @@ class HostDrivenStepper final : public StreamStepper {
 
 std::unique_ptr<StreamStepper> stepper_of(Transport& transport, GpuBox& box, int gpus,
                                           StreamLifeWay const& way, Protocol const& protocol) {
-  if (way.driver == Driver::host) return std::make_unique<HostDrivenStepper>(transport, box, protocol);
+  if (way.driver == Driver::host)
+    return std::make_unique<HostDrivenStepper>(transport, box, way.in_gpus, protocol);
   return std::make_unique<PeerStepper>(transport, box, gpus, way);
 }
 

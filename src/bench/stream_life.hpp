@@ -10,12 +10,13 @@ namespace hostless::bench {
 struct StreamLifeWay {
   Driver driver = Driver::standard;
   bool by_graph = false;  ///< 20 steps each; else enqueued one by one. Not of Driver::host
+  bool in_gpus = false;  ///< of Driver::host: its messages lie in the GPUs' memory, which the transport takes
 };
 
 /// As life(), each rank's box on GPU rank % gpus. A step packs all halos by one kernel, starts and waits for
-/// them, unpacks them by one kernel, and computes. The host's way: its kernel packs into memory of the host,
-/// the processor waits for it, exchanges through an Endpoint and launches what unpacks from there and
-/// computes.
+/// them, unpacks them by one kernel, and computes. The host's way: its kernel packs into memory of the host (or,
+/// in_gpus, of the GPU), the processor waits for it, exchanges through an Endpoint and launches what unpacks
+/// from there and computes; its ranks may be processes.
 ///
 /// Ready sends go to receives that were started a step before; what a replay or a repeat begins with is told
 /// by a barrier. Steps of a repeat and before it are rounded up to a multiple of 20.
@@ -23,7 +24,7 @@ struct StreamLifeWay {
 /// Collective; the same on every rank. `what.type` is not used.
 /// Errors  those of life()
 ///         environment  no such GPU
-///         QueueError unsupported  no GPU can be used, or ranks are processes
+///         QueueError unsupported  no GPU can be used, or ranks are processes, and a queue is asked for
 LifeTiming stream_life(Transport& transport, Life const& what, int gpus, StreamLifeWay const& way,
                        Protocol const& protocol);
 

@@ -1,8 +1,10 @@
 #include "bench/stream_messages.hpp"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -67,6 +69,8 @@ class StreamPair {
   }
   void replay() { bench_->replay(); }
   void wait() { queue_.wait(); }
+  void hold() { bench_->hold(); }
+  void release() { bench_->release(); }
   /// After n round trips `first` has 4 n: two packs and two unpacks each.
   bool is_right(std::int64_t trips) {
     bench_->add_to_bytes(shown_, data_, bytes_, 0);
@@ -86,6 +90,39 @@ class StreamPair {
   std::byte *data_ = nullptr, *out_ = nullptr, *in_ = nullptr, *shown_ = nullptr;
   Request send_, receive_;
 };
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// pair: null on ranks that only wait.
+ProcessorTime time_processor(Group& group, StreamPair* pair, PeerPingPongTiming const& timing) {
+  constexpr int most_replays = 400, trips_of_stream = 200;  // launches that drivers keep: some 1,000
+  constexpr double enough_s = 2;
+  double const trip_s = timing.round_trip.median();
+  int const replays = std::clamp(static_cast<int>(enough_s / (trips_of_graph * trip_s)), 1, most_replays);
+  ProcessorTime time;
+  time.trips = timing.by_graph ? replays * trips_of_graph : trips_of_stream;
+  if (pair != nullptr) {
+    pair->hold();
+    if (!timing.by_graph) pair->enqueue(trips_of_stream);
+    for (int k = 0; timing.by_graph && k < replays; ++k) pair->replay();
+  }
+  group.barrier();
+  double const busy_before = processor_seconds();
+  auto const begin = Clock::now();
+  if (pair != nullptr) {
+    pair->release();
+    pair->wait();
+  }
+  double const wall_s = std::chrono::duration<double>(Clock::now() - begin).count();
+  double const busy_s = processor_seconds() - busy_before;
+  time.wall_s = group.max(wall_s);
+  time.busy_s = group.max(busy_s);
+  return time;
+}
 
 PeerPingPongTiming time_pair(Group& group, Communicator& communicator, PeerPingPong const& what,
                              PeerPingPongTiming timing, Protocol protocol) {
@@ -112,6 +149,10 @@ PeerPingPongTiming time_pair(Group& group, Communicator& communicator, PeerPingP
   };
   timing.round_trip = time_runs(
       group, protocol, [] {}, run);
+  if (what.with_processor && !is_shared) {
+    timing.processor = time_processor(group, pair.get(), timing);
+    trips += timing.processor.trips;
+  }
   bool const wrong_here = takes_part && !pair->is_right(trips);
   group.together([&] {
     if (wrong_here)
@@ -134,7 +175,7 @@ std::vector<PeerPingPongTiming> peer_ping_pong(Transport& transport, PeerPingPon
       for (Driver const driver : {Driver::standard, Driver::ready})
         if (by_graph ? what.by_graph : what.by_stream)
           timings.push_back(
-              time_pair(group, *communicator, what, {bytes, driver, by_graph, 0, {}}, protocol));
+              time_pair(group, *communicator, what, {bytes, driver, by_graph, 0, {}, {}}, protocol));
   group.barrier();
   return timings;
 }

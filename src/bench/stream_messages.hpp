@@ -3,6 +3,7 @@
 // pack and unpack them, all of it enqueued before the first one, or in graphs (Bridges et al., section VI).
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "bench/queue_messages.hpp"
@@ -14,12 +15,20 @@ struct PeerPingPong {
   int first = 0, second = 1;       ///< ranks; the others wait for them
   std::vector<std::size_t> bytes;  ///< of the messages to time, one after the other; each at least 1
   bool by_stream = true, by_graph = true;
+  bool with_processor = false;  ///< PeerPingPongTiming::processor
+};
+/// All of it queued before one word releases it: what processors had to do until it was done.
+struct ProcessorTime {
+  std::int64_t trips = 0;
+  double wall_s = 0;
+  double busy_s = 0;  ///< of all threads of this process together
 };
 struct PeerPingPongTiming {
   std::size_t bytes = 0;
   Driver driver = Driver::standard;  ///< by standard or by ready sends
   bool by_graph = false;
-  int steps = 0;      ///< there and back, of a repeat: fewer than asked for where messages are long
+  int steps = 0;  ///< there and back, of a repeat: fewer than asked for where messages are long
+  ProcessorTime processor;
   Timing round_trip;  ///< pack, send, wait and unpack on each side: four kernels of each
 };
 
@@ -29,6 +38,9 @@ struct PeerPingPongTiming {
 /// A rank's start of its next receive is one with that of its send, and its wait for its send is one with
 /// that for the answer. Ready sends are promised nothing else than this program gives: the target was
 /// unpacked before the message was sent that the answer follows.
+///
+/// Processor time is measured once more, after the repeats: a kernel holds each stream until as many round trips
+/// are queued as a driver takes without being asked to wait (replays of the graph, or 200 on a stream).
 ///
 /// Collective; the same on every rank.
 /// Errors  usage        ranks that are not there, or one and the same; no bytes

@@ -68,6 +68,30 @@ class Queues(Bench):
         report = self.json_of(*words, "--size", "16,40", "--ranks", 3, "--oversubscribe", "--run", "graph", environment=played)
         self.assertEqual([(row["run"], row["gliders"]) for row in report["life"]], [("host", "conserved")] + [("graph", "conserved")] * 2)
 
+    def test_life_that_processors_exchange(self):
+        played = {"HOSTLESS_PLUGIN_DIR": os.environ["HOSTLESS_PLAYED_GPU"]}
+        words = ("bench", "life", "--gpus", 2, "--size", "32,48", *BRIEF)
+        for more in ((), ("--transport", "processes")):
+            report = self.json_of(*words, *more, environment=played)
+            row, = report["life"]
+            self.assertEqual((row["by"], row["alive"], row["gliders"]), ("host", 5 * 4 * 6, "conserved"))
+            self.assertEqual((report["queue"], report["memory"], report["messages"]), (None, "host", 6))
+        for says, more in (("ranks of transport threads", ("--memory", "gpu")), ("3 ranks on 2 GPUs", ("--ranks", 3)),
+                           ("--run without --queue peer", ("--run", "graph")), ("--memory gpu without", ("--queue", "peer", "--memory", "gpu")),
+                           ("--gpus or --oversubscribe with --queue mpi", ("--queue", "mpi"))):
+            with self.subTest(more=more):
+                self.assertIn(says, self.refused(2, *words, *more, environment=played))
+
+    def test_processor_time_of_what_was_queued_before(self):
+        played = {"HOSTLESS_PLUGIN_DIR": os.environ["HOSTLESS_PLAYED_GPU"]}
+        words = ("bench", "pingpong", "--processor-time", "--sizes", 8, *BRIEF)
+        for row in self.json_of(*words, "--queue", "peer", "--gpus", 2, environment=played)["pingpong"]:
+            queued = row["queued_beforehand"]
+            self.assertGreaterEqual(queued["round_trips"], 20)
+            # The GPUs that the processor plays keep it busy.
+            self.assertGreater(queued["processor_s"], 0.2 * queued["wall_s"])
+        self.assertIn("--processor-time without --queue peer", self.refused(2, *words, "--ranks", 2))
+
     def test_the_table_says_the_same(self):
         text = self.run_it("bench", "life", "--size", 16, "--ranks", 2, "--ranks-along", "2,1", *BRIEF, "--json", "r.json").stdout.splitlines()
         report = json.loads(self.content("r.json"))

@@ -236,6 +236,8 @@ void add_bench_messages(CLI::App& bench, Arguments const& arguments, std::functi
       ->excludes(c->get_option("--gpu-transport"))
       ->excludes(c->get_option("--transports"));
   add_queue(*c, pingpong->queue);
+  c->add_flag("--processor-time", pingpong->processor_time,
+              "Of --queue peer: also what processors do while work goes on that was queued beforehand");
   c->add_option("--run", pingpong->queue_run,
                 "Of --queue peer: how streams get their work, stream or graph (default: both)")
       ->check(one_of({"stream", "graph"}));

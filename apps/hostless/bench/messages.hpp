@@ -31,6 +31,7 @@ struct MessageOptions {
   std::string memory = "host";  ///< of `pingpong`: where messages of the host's transports lie
   std::string gpu_transport;    ///< empty: GPUs by persistent kernels
   std::string queue;            ///< empty: none; the type of the queue that starts and waits
+  bool processor_time = false;  ///< of `pingpong` by a queue of streams
   std::string queue_run;        ///< of a queue of streams: empty: both; stream, graph
   Provenance provenance;
 

@@ -13,6 +13,7 @@
 #include "bench/stream_life.hpp"
 #include "bench/stream_messages.hpp"
 #include "file_names.hpp"
+#include "hostless/transport/gpu_transport.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "hostless/transport/ofi.hpp"
 #include "lists.hpp"
@@ -52,11 +53,25 @@ void add_queue(CLI::App& command, std::string& queue) {
   for (char const* other : {"--gpu-transport", "--transports"}) option->excludes(command.get_option(other));
 }
 
+namespace {
+
+Error too_many_ranks(MessageOptions const& o) {
+  return Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (their streams share one). Add "
+                                             "--oversubscribe, or use as many GPUs.",
+                                             o.ranks.ranks, o.gpus));
+}
+
+}  // namespace
+
 void check_queue_options(MessageOptions& o, bool is_halo) {
   bool const is_peer = o.queue == "peer";
   if (!o.queue_run.empty() && !is_peer)
     throw Error(ErrorCode::usage,
                 "--run without --queue peer (nothing else is a stream's work here). Drop it, or name that "
+                "queue.");
+  if (o.processor_time && !is_peer)
+    throw Error(ErrorCode::usage,
+                "--processor-time without --queue peer (elsewhere processors send). Drop it, or name that "
                 "queue.");
   if (o.queue.empty()) return;
   if (!is_peer && (o.gpus > 0 || o.oversubscribe))
@@ -79,10 +94,7 @@ void check_queue_options(MessageOptions& o, bool is_halo) {
         "--queue peer between processes (streams start and wait between threads of one process). Drop "
         "mpirun or --transport.");
   if (o.ranks.ranks == 0) o.ranks.ranks = std::max(2, o.gpus);
-  if (o.ranks.ranks > o.gpus && !o.oversubscribe)
-    throw Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (their streams share one). Add "
-                                              "--oversubscribe, or use as many GPUs.",
-                                              o.ranks.ranks, o.gpus));
+  if (o.ranks.ranks > o.gpus && !o.oversubscribe) throw too_many_ranks(o);
   o.ranks.transport = "threads";
 }
 
@@ -112,7 +124,8 @@ int time_stream_queue(MessageOptions const& o, Transport& transport,
   table.line(fmt::format("{:>12} {:9} {:6} {:>10} {:>10} {:>10} {:>12}", "bytes", "by", "run", "best us",
                          "median us", "worst us", "GB/s one way"));
   for (auto const& [first, second] : pairs) {
-    bench::PeerPingPong what{o.gpus, first, second, o.sizes, o.queue_run != "graph", o.queue_run != "stream"};
+    bench::PeerPingPong what{
+        o.gpus, first, second, o.sizes, o.queue_run != "graph", o.queue_run != "stream", o.processor_time};
     if (what.bytes.empty())
       what.bytes = {
           8, 4096, 65536, 262144, std::size_t{1} << 20, std::size_t{16} << 20, std::size_t{64} << 20};
@@ -132,6 +145,14 @@ int time_stream_queue(MessageOptions const& o, Transport& transport,
       row["bytes_per_second"] = bytes_per_s;
       table.line(fmt::format("{:>12} {:9} {:6} {} {:12.2f}", timing.bytes, bench::name(timing.driver), run,
                              times_of(one), 1e-9 * bytes_per_s));
+      if (timing.processor.trips > 0) {
+        bench::ProcessorTime const& p = timing.processor;
+        row["queued_beforehand"] = {
+            {"round_trips", p.trips}, {"wall_s", p.wall_s}, {"processor_s", p.busy_s}};
+        table.line(fmt::format(
+            "{:12} {} round trips queued beforehand: {:.1f} ms, processors busy for {:.2f} % of it", "",
+            p.trips, 1e3 * p.wall_s, 100 * p.busy_s / p.wall_s));
+      }
       report["pingpong"].push_back(row);
     }
   }
@@ -291,8 +312,41 @@ int time_stream_life(LifeOptions const& o, Transport& transport) {
   return end_life(o, transport, table, right, report);
 }
 
+// Cells lie in GPUs, and processors exchange their halos by the ranks' own transport.
+int time_processor_life(LifeOptions const& o, Transport& transport) {
+  check_gpus(o.common, transport);
+  bool const in_gpus = o.common.memory == "gpu";
+  int const ranks = transport.group().size();
+  if (in_gpus)
+    transport.group().together([&] {
+      check_gpu_transport(GpuTransport::mpi, transport.capabilities(), ranks, ranks);
+      static_cast<void>(takes_device_memory(GpuTransport::mpi, gpu::message_library().vendor()));
+    });
+  bench::Life const what = life_of(o, ranks);
+  Table const table(o.common, transport);
+  Json report = life_report(o, transport, what);
+  report["queue"] = nullptr;
+  report["gpus"] = o.common.gpus;
+  report["memory"] = o.common.memory;
+  table.line(fmt::format(
+      "Life on {} x {} cells, {} x {} ranks on {} GPUs, {}: a step; processors send from memory of the {}",
+      what.rows, what.columns, what.ranks_along[0], what.ranks_along[1], o.common.gpus,
+      transport.capabilities().transport, o.common.memory));
+  table.line(head("run"));
+  bench::LifeTiming const timing = bench::stream_life(
+      transport, what, o.common.gpus, {Driver::host, false, in_gpus}, o.common.measure.protocol);
+  Json row = {{"by", bench::name(Driver::host)}, {"run", "host"}};
+  add_cells(row, what, timing);
+  report["life"].push_back(row);
+  report["messages"] = timing.messages;
+  report["bytes"] = timing.bytes;
+  table.line(line("host", bench::name(Driver::host), timing.step, timing.step));
+  return end_life(o, transport, table, timing.is_right, report);
+}
+
 int time_life(LifeOptions const& o, Transport& below) {
   if (o.common.queue == "peer") return time_stream_life(o, below);
+  if (o.common.gpus > 0) return time_processor_life(o, below);
   OverFabric const over(o.common, below);
   Transport& transport = over.transport();
   bench::Life const what = life_of(o, transport.group().size());
@@ -322,6 +376,26 @@ int time_life(LifeOptions const& o, Transport& below) {
   return end_life(o, transport, table, right, report);
 }
 
+void check_life_options(LifeOptions& o, bool names_queue) {
+  MessageOptions& common = o.common;
+  if (o.size.size() > 2 || o.along.size() > 2)
+    throw Error(ErrorCode::usage,
+                "more than two axes in --size or --ranks-along (Life has two). Give one or two numbers.");
+  bool const by_processors = common.gpus > 0 && !names_queue;
+  if (common.memory == "gpu" && !by_processors)
+    throw Error(
+        ErrorCode::usage,
+        "--memory gpu without --gpus, or with --queue (it says where processors send halos from). Use "
+        "--gpus alone.");
+  if (!by_processors) return check_queue_options(common, false);
+  if (!common.queue_run.empty())
+    throw Error(ErrorCode::usage,
+                "--run without --queue peer (nothing else is a stream's work here). Drop it, or name that "
+                "queue.");
+  if (common.ranks.ranks == 0 && !started_by_mpi()) common.ranks.ranks = common.gpus;
+  if (common.ranks.ranks > common.gpus && !common.oversubscribe) throw too_many_ranks(common);
+}
+
 }  // namespace
 
 void add_bench_life(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
@@ -346,22 +420,26 @@ void add_bench_life(CLI::App& bench, Arguments const& arguments, std::function<i
   c->add_option("--queue", o->common.queue, "Type of the queue; peer: streams of --gpus do the work")
       ->capture_default_str()
       ->check(queue_types());
-  c->add_option("--gpus", o->common.gpus, "Of --queue peer: GPUs, each with a rank")
+  c->add_option(
+       "--gpus", o->common.gpus,
+       "GPUs, each with a rank: of --queue peer; without --queue processors exchange, by --transport")
       ->check(CLI::Range(1, 64));
-  c->add_flag("--oversubscribe", o->common.oversubscribe, "Of --queue peer: ranks may share a GPU");
+  c->add_flag("--oversubscribe", o->common.oversubscribe, "With --gpus: ranks may share one");
+  c->add_option(
+       "--memory", o->common.memory,
+       "Of --gpus without --queue: where processors send halos from: host, or gpu, which the MPI must take")
+      ->capture_default_str()
+      ->check(one_of({"host", "gpu"}));
   c->add_option("--run", o->common.queue_run,
                 "Of --queue peer: how streams get their work, stream or graph (default: both)")
       ->check(one_of({"stream", "graph"}));
   o->common.measure.add(*c);
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
-      if (o->size.size() > 2 || o->along.size() > 2)
-        throw Error(ErrorCode::usage,
-                    "more than two axes in --size or --ranks-along (Life has two). Give one or two numbers.");
       std::string const& json = o->common.measure.json;
       if (!json.empty() && json != "-") check_whole_file(json);
       o->common.provenance = provenance_of(*c);
-      check_queue_options(o->common, false);
+      check_life_options(*o, c->count("--queue") > 0);
       return run_ranks(o->common.ranks, arguments,
                        [&](Transport& transport) { return time_life(*o, transport); });
     };
