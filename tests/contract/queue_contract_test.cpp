@@ -71,6 +71,43 @@ std::string killed(Transport& transport, std::string const& moment) {
   return "a collective was complete without a rank";
 }
 
+// A rank that matches and then is silent. The other's wait ends by its limit, not by the silent one's end.
+std::string hang(Transport& transport, std::string const& what) {
+  constexpr double limit_s = 0.02, enough_s = 20;
+  Communicator communicator(transport);
+  int const rank = transport.group().rank();
+  std::vector<std::byte> buffer(what == "short" ? 100 : 100000);
+  Request request = what == "barrier" ? communicator.barrier_init()
+                    : rank == 0       ? communicator.receive_init(buffer, 1, 0)
+                                      : communicator.send_init(buffer, 0, 0);
+  Request* const one = &request;
+  match({&one, 1});
+  transport.group().barrier();
+  if (rank != 0) {
+    try {
+      transport.group().barrier();
+    } catch (Error const&) {  // rank 0 has told what it saw, and has left
+    }
+    leave_process(4);
+  }
+  auto const began = std::chrono::steady_clock::now();
+  Queue queue;
+  queue.set_limit(limit_s);
+  queue.enqueue_start({&one, 1});
+  queue.enqueue_wait({&one, 1});
+  try {
+    queue.wait();
+  } catch (Error const& e) {
+    if (e.code() != ErrorCode::peer_lost) throw;
+    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - began;
+    if (took.count() > enough_s) return "a hang of 20 ms took " + std::to_string(took.count()) + " s";
+    std::printf("kept queue;\n");
+    std::fflush(stdout);
+    leave_process(4);
+  }
+  return "a wait for who is silent was complete";
+}
+
 // More starts than there is room for: the one beyond is refused, with nothing enqueued, and has room later.
 std::string bounded(Transport& transport) {
   setenv("HOSTLESS_QUEUE_STARTS", "3", 1);
@@ -153,6 +190,7 @@ std::string run_case(Transport& transport, std::vector<std::string> const& words
   if (words[0] == "by_c") return by_c(transport);
   if (words[0] == "bounded") return bounded(transport);
   if (words[0] == "killed") return killed(transport, words[1]);
+  if (words[0] == "hang") return hang(transport, words[1]);
   if (words[0] == "random") return random_programs(transport, std::stoull(words[1]), std::stoull(words[2]));
   for (test::QueueCase const& one : test::queue_cases())
     if (words[0] == one.name) return one.run(transport);
@@ -272,6 +310,18 @@ TEST_P(QueueKilled, TheOthersEnd) {
   }
 }
 
+// HOSTLESS_QUEUE_HANGS: how many, each a job.
+class QueueHangs : public QueueContract {};
+
+TEST_P(QueueHangs, EndByTheirLimit) {
+  auto const hangs = static_cast<int>(count_of("HOSTLESS_QUEUE_HANGS", 3));
+  constexpr char const* what[] = {"short", "long", "barrier"};
+  for (int k = 0; k < hangs; ++k) {
+    Printed const printed = test::run_as_ranks(transport(), ranks(), rank_command({"hang", what[k % 3]}));
+    EXPECT_EQ(printed.kept("queue"), 1) << what[k % 3] << printed.output;
+  }
+}
+
 // Over libfabric: every rank of more than two has threads of the library too, so there are fewer of them.
 class QueueOfMore : public QueueContract {};
 
@@ -314,6 +364,9 @@ INSTANTIATE_TEST_SUITE_P(Fabric, QueueBounded, testing::ValuesIn(test::with_rank
 INSTANTIATE_TEST_SUITE_P(Fabric, QueueByC, testing::ValuesIn(test::with_ranks({over_fabric}, {2})), named);
 INSTANTIATE_TEST_SUITE_P(Fabric, QueueKilled, testing::ValuesIn(test::with_ranks({over_fabric}, {3})), named);
 INSTANTIATE_TEST_SUITE_P(On, QueueKilled, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {3})),
+                         named);
+INSTANTIATE_TEST_SUITE_P(Fabric, QueueHangs, testing::ValuesIn(test::with_ranks({over_fabric}, {2})), named);
+INSTANTIATE_TEST_SUITE_P(On, QueueHangs, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {2})),
                          named);
 INSTANTIATE_TEST_SUITE_P(On, QueueByThread, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {2, 4})),
                          named);

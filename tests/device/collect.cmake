@@ -20,6 +20,7 @@ file(COPY ${of_tests} DESTINATION "${folder}/of_tests")
 file(GLOB mpi_plugins "${build}/lib/hostless/libhostless_mpi_*.so")
 file(COPY ${programs} ${gpu_libraries} ${mpi_plugins} "${CMAKE_CURRENT_LIST_DIR}/run_suite.sh"
   "${CMAKE_CURRENT_LIST_DIR}/every_gpu_transport.py" "${CMAKE_CURRENT_LIST_DIR}/kill_ranks.py"
+  "${CMAKE_CURRENT_LIST_DIR}/queue/kill_queues.py"
   "${CMAKE_CURRENT_LIST_DIR}/same_bits.py" "${CMAKE_CURRENT_LIST_DIR}/../cli/hostless_command.py"
   "${CMAKE_CURRENT_LIST_DIR}/../../bench/transport_table.py" "${CMAKE_CURRENT_LIST_DIR}/cupy_in_place.py"
   "${CMAKE_CURRENT_LIST_DIR}/cupy_exchange.py" "${CMAKE_CURRENT_LIST_DIR}/stencil/cupy_stencil.py" "${CMAKE_CURRENT_LIST_DIR}/../python/exchange_worlds.py"

@@ -224,7 +224,7 @@ hang_ranks() {
   local peers='90 ./device_peers --gtest_filter=*HundredHangs'
   local of_gpu_transports='280 env HOSTLESS_HANGS=100 ./device_gpu_transports --gtest_filter=*ManyHangs'
   local of_nvshmem='120 env HOSTLESS_HANGS=100 ./device_nvshmem --gtest_filter=*ManyHangs'
-  lanes=("0 gpu_transports-nccl-stream $of_gpu_transports/nccl_stream" "1 gpu_transports-nccl-graph $of_gpu_transports/nccl_graph"
+  lanes=("0 queue 120 ./device_queue --gtest_filter=*HundredHangs*" "0 gpu_transports-nccl-stream $of_gpu_transports/nccl_stream" "1 gpu_transports-nccl-graph $of_gpu_transports/nccl_graph"
     "0 peers-persistent $peers/persistent" "1 peers-graph $peers/graph" "0 peers-stream $peers/stream"
     "1 gpu_transports-host-stream $of_gpu_transports/host_stream" "0 gpu_transports-host-graph $of_gpu_transports/host_graph"
     "0 nvshmem-persistent $of_nvshmem/persistent"
@@ -236,7 +236,8 @@ kill_ranks() {
   local soon='--deadline-scale 0.1'  # NVSHMEM needs some seconds to begin
   lanes=("0 peer $kill peer --times 4 $soon" "1 nccl $kill nccl --runs graph,stream --times 5 $soon"
     "1 nvshmem $kill nvshmem --times 4" "0 host $kill host --runs graph,stream --times 5 $soon"
-    "0 mpi-staged $kill host --runs graph,stream --transports openmpi --times 5 $soon")
+    "0 mpi-staged $kill host --runs graph,stream --transports openmpi --times 5 $soon"
+    "1 queues 200 python3 kill_queues.py --hostless ./hostless --gpus 2 --times 10")
   in_lanes kills judge_script 2
 }
 
