@@ -64,8 +64,8 @@ class StreamPair {
     }
     if (!is_first_) queue_.enqueue_wait(send);
   }
-  void record() {
-    bench_->record([this] { enqueue(trips_of_graph); });
+  void record(int trips) {
+    bench_->record([this, trips] { enqueue(trips); });
   }
   void replay() { bench_->replay(); }
   void wait() { queue_.wait(); }
@@ -99,12 +99,15 @@ double processor_seconds() {
 
 /// pair: null on ranks that only wait.
 ProcessorTime time_processor(Group& group, StreamPair* pair, PeerPingPongTiming const& timing) {
-  constexpr int most_replays = 400, trips_of_stream = 200;  // launches that drivers keep: some 1,000
+  // Launches wait for room, and processors with them, where there are some 1,000.
+  constexpr int most_replays = 100, trips_of_stream = 100, trips_of_long_graph = 200;
   constexpr double enough_s = 2;
-  double const trip_s = timing.round_trip.median();
-  int const replays = std::clamp(static_cast<int>(enough_s / (trips_of_graph * trip_s)), 1, most_replays);
+  double const replay_s = trips_of_long_graph * timing.round_trip.median();
+  int const replays = std::clamp(static_cast<int>(enough_s / replay_s), 1, most_replays);
   ProcessorTime time;
-  time.trips = timing.by_graph ? replays * trips_of_graph : trips_of_stream;
+  time.trips = timing.by_graph ? replays * trips_of_long_graph : trips_of_stream;
+  if (pair != nullptr && timing.by_graph) pair->record(trips_of_long_graph);
+  group.barrier();  // a graph is made before anybody waits
   if (pair != nullptr) {
     pair->hold();
     if (!timing.by_graph) pair->enqueue(trips_of_stream);
@@ -134,7 +137,7 @@ PeerPingPongTiming time_pair(Group& group, Communicator& communicator, PeerPingP
   if (takes_part)
     pair = std::make_unique<StreamPair>(communicator, what, timing.bytes, timing.driver == Driver::ready,
                                         group.rank());
-  if (takes_part && timing.by_graph) pair->record();
+  if (takes_part && timing.by_graph) pair->record(trips_of_graph);
   std::int64_t trips = 0;
   auto const run = [&](int steps) {
     trips += steps;

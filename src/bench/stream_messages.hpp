@@ -19,7 +19,7 @@ struct PeerPingPong {
 };
 /// All of it queued before one word releases it: what processors had to do until it was done.
 struct ProcessorTime {
-  std::int64_t trips = 0;
+  std::int64_t trips = 0;  ///< none: ranks share a GPU
   double wall_s = 0;
   double busy_s = 0;  ///< of all threads of this process together
 };
@@ -40,7 +40,7 @@ struct PeerPingPongTiming {
 /// unpacked before the message was sent that the answer follows.
 ///
 /// Processor time is measured once more, after the repeats: a kernel holds each stream until as many round trips
-/// are queued as a driver takes without being asked to wait (replays of the graph, or 200 on a stream).
+/// are queued as a driver takes without being asked to wait (some hundred, or replays of a graph of 200).
 ///
 /// Collective; the same on every rank.
 /// Errors  usage        ranks that are not there, or one and the same; no bytes

@@ -90,7 +90,7 @@ void StreamWork::drain() {
         "launched). End the recording first.");
   // Each wait among the work has its limit; the rest is the caller's.
   // Looked at for as long as a processor takes to fall asleep and wake up; then it sleeps.
-  constexpr auto soon = std::chrono::microseconds(200);
+  constexpr auto soon = std::chrono::microseconds(50);
   auto const begin = Clock::now();
   for (Backoff backoff; !stream_->is_done();) {
     if (Clock::now() - begin < soon) {

@@ -34,8 +34,7 @@ struct MessageLaunch {
   HOSTLESS_GPU(Stream_t) stream = nullptr;
   QueueWords queue;
   bool is_dependent = false;  ///< launch_dependent
-  /// Waits of all streams together must leave room for what they wait for, where ranks share a GPU: there are
-  /// 32 at most (CUDA_DEVICE_MAX_CONNECTIONS).
+  /// Waits of all streams together must leave room for what they wait for, where ranks share a GPU.
   int most_waiting_blocks = 1;
 };
 

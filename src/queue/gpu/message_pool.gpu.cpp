@@ -26,6 +26,14 @@ MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first())
   take_control(for_kernels);
 }
 
+// At most 32 streams run at once (CUDA_DEVICE_MAX_CONNECTIONS), and a multiprocessor holds two blocks of a wait,
+// whose threads have 56 registers. The first six queues have 16 blocks on an H100, the 32nd has three: together
+// 250 of 264, whatever others do, and also where what was recorded keeps the number that it had.
+int MessagePool::join_waits() {
+  constexpr int most = 16;
+  return std::clamp(multiprocessors_ * 3 / 4 / ++waiting_queues_, 1, most);
+}
+
 std::shared_ptr<std::byte> MessagePool::take(std::size_t bytes) {
   std::size_t const size = std::bit_ceil(std::max(bytes, smallest));
   void* block = nullptr;

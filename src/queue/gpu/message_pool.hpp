@@ -4,6 +4,7 @@
 // blocks are taken from it in large pieces, and used again.
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -29,6 +30,9 @@ class MessagePool {
   int multiprocessors() const { return multiprocessors_; }
   /// launch_dependent
   bool launches_early() const { return launches_early_; }
+  /// Of a queue more, until it leaves: how many blocks of a wait it may have on this GPU.
+  int join_waits();
+  void leave_waits() { --waiting_queues_; }
   /// Aligned to 256. Its bytes are anything.
   std::shared_ptr<std::byte> take(std::size_t bytes);
   /// What a queue's kernels share with the host, all 0: for it, and for kernels.
@@ -58,6 +62,7 @@ class MessagePool {
 
   int device_, multiprocessors_ = 1;
   bool launches_early_ = false;
+  std::atomic<int> waiting_queues_{0};
   std::mutex mutex_;  // pieces and what is free of them
   std::vector<Array<std::byte>> pieces_;
   std::size_t left_ = 0;                     // of the last piece

@@ -130,8 +130,9 @@ class OnStream final : public MessageStream {
     launch_.queue.lost = reinterpret_cast<std::uint32_t*>(lost_.get());
     launch_.stream = stream_;
     launch_.is_dependent = message_pool(device_).launches_early();
-    launch_.most_waiting_blocks = std::clamp(message_pool(device_).multiprocessors() / 32, 1, 4);
+    launch_.most_waiting_blocks = message_pool(device_).join_waits();
   }
+  ~OnStream() override { message_pool(device_).leave_waits(); }
   int device() const override { return device_; }
   void start(std::span<MessageEnd* const> ends) override { launch(ends, &launch_start); }
   void wait(std::span<MessageEnd* const> ends) override { launch(ends, &launch_wait); }
