@@ -47,27 +47,29 @@ __global__ void start_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) 
   auto const block = static_cast<std::int32_t>(blockIdx.x);
   EndCall const& end = call.end[end_of(call, block)];
   SharedWork const work{block - end.first, end.count};
-  LoadedAhead ahead(end.view, end.side, work);
+  queue::MessageView const view = end.view();
+  SideWords* const own = end.own();
+  LoadedAhead ahead(view, end.side, work);
   bool const is_sender = end.side == queue::Side::sender;
   bool const is_open =
-      !is_sender || begins_use(&end.own->guard);  // costs nothing here: the kernel before still runs
+      !is_sender || begins_use(&own->guard);  // costs nothing here: the kernel before still runs
   await_kernel_before();
-  std::uint64_t const starts = load_strong(&end.own->starts);  // all loads at once
+  std::uint64_t const starts = load_strong(&own->starts);  // all loads at once
   std::uint32_t const is_lost = load_strong(call.queue.lost);
   if (is_open) ahead.load();
   if (is_lost != 0) {
-    if (is_sender) ends_use(&end.own->guard);
+    if (is_sender) ends_use(&own->guard);
     return;
   }
-  PieceWords words(end.own, work, starts, ahead, end.side, end.fences_count, is_open);
-  queue::start_message(words, end.view, end.side, &end.own->starts);
+  PieceWords words(own, work, starts, ahead, end.side, end.fences_count, is_open);
+  queue::start_message(words, view, end.side, &own->starts);
 }
 
 /// Whether one of those has left whose waits these are.
 template <int capacity>
 __device__ __forceinline__ bool has_left(QueueCall<capacity> const& call) {
   for (int k = 0; k < call.count; ++k)
-    if ((load_strong(&call.end[k].own->takers) & 1u) != 0) return true;
+    if ((load_strong(&call.end[k].own()->takers) & 1u) != 0) return true;
   return false;
 }
 
@@ -93,9 +95,10 @@ template <int capacity>
 __device__ __forceinline__ Progress await_end(QueueCall<capacity> const& call, EndCall const& end,
                                               std::uint64_t epoch) {
   LookWords words;
+  queue::MessageView const view = end.view();
   return await(call, [&](bool also_gone) {
-    return also_gone ? queue::await_message(words, end.view, end.side, epoch)
-                     : queue::look_at_message(words, end.view, end.side, epoch);
+    return also_gone ? queue::await_message(words, view, end.side, epoch)
+                     : queue::look_at_message(words, view, end.side, epoch);
   });
 }
 
@@ -104,7 +107,7 @@ template <int capacity>
 __device__ __forceinline__ Progress take_word(QueueCall<capacity> const& call, std::int32_t index,
                                               std::uint64_t const* epoch_of) {
   int const k = end_of(call, index);
-  queue::MessageView const& m = call.end[k].view;
+  queue::MessageView const m = call.end[k].view();
   auto const at = static_cast<std::uint32_t>(index - call.end[k].first);
   auto const epoch = static_cast<std::uint32_t>(epoch_of[k]);
   auto const* const from =
@@ -142,7 +145,7 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, st
     for (int u = 0; u < together; ++u) {
       if (at + u * step >= call.slot_words) break;
       end[u] = k = end_of(call, at + u * step, k);
-      queue::MessageView const& m = call.end[k].view;
+      queue::MessageView const m = call.end[k].view();
       from[u] = reinterpret_cast<FlaggedWord const*>(m.slots + (epoch_of[k] & 1u) * m.slot_bytes) +
                 (at + u * step - call.end[k].first);
       words = u + 1;
@@ -164,7 +167,7 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, st
       if (are_there()) return Progress::done;
       bool is_gone = false;
       for (int u = 0; also_gone && u < words; ++u)
-        is_gone = is_gone || load_acquiring(call.end[end[u]].view.sender_gone) != 0;
+        is_gone = is_gone || load_acquiring(call.end[end[u]].view().sender_gone) != 0;
       if (!is_gone) return Progress::pending;
       return are_there() ? Progress::done : Progress::lost;
     });
@@ -172,7 +175,7 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, st
     HOSTLESS_UNROLL
     for (int u = 0; u < together; ++u) {
       if (u >= words) continue;
-      queue::MessageView const& m = call.end[end[u]].view;
+      queue::MessageView const m = call.end[end[u]].view();
       store_eight(m.to, bytes_of_word * static_cast<std::size_t>(at + u * step - call.end[end[u]].first),
                   m.bytes, {word[u].part[0], word[u].part[2]});
       if (m.bytes == 0) fence_system();  // what came before it is seen
@@ -189,10 +192,10 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   await_kernel_before();
   int const mine = static_cast<int>(threadIdx.x);
   bool const waits = mine < call.count;
-  std::uint64_t const epoch = waits ? load_strong(&call.end[mine].own->starts) >> share_bits : 0;
+  std::uint64_t const epoch = waits ? load_strong(&call.end[mine].own()->starts) >> share_bits : 0;
   // Into whose buffer something is stored here says when that is over: who has left waits for it.
-  bool const takes = waits && queue::is_taken_out(call.end[mine].view, call.end[mine].side);
-  bool const has_gone = takes && !enter_guard(&call.end[mine].own->takers);
+  bool const takes = waits && call.end[mine].is_taken_out();
+  bool const has_gone = takes && !enter_guard(&call.end[mine].own()->takers);
   // One asks for all threads: another block of this kernel may lose the queue meanwhile.
   if (mine == 0) is_lost = 0, was_lost = load_strong(call.queue.lost);
   if (waits) epoch_of[mine] = epoch;
@@ -205,7 +208,7 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   auto const end_taking = [&] {
     if (!takes) return;
     __threadfence();
-    leave_guard(&call.end[mine].own->takers);
+    leave_guard(&call.end[mine].own()->takers);
   };
   if (is_lost != 0) {
     end_taking();
@@ -219,7 +222,7 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   }
   let_next_kernel_come();  // not before: it may be what another rank of this GPU has to have room for
   SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
-  if (waits) add_share(&call.end[mine].own->waits, work.share());
+  if (waits) add_share(&call.end[mine].own()->waits, work.share());
   end_taking();
 }
 
@@ -332,9 +335,9 @@ void start_some(MessageLaunch const& to, std::span<EndCall const> ends) {
     call.end[k] = ends[k];
     call.end[k].first = blocks;
     blocks += ends[k].count;
-    std::size_t const words = words_of_slot(ends[k].view.bytes);
-    most = std::max(most, ends[k].view.mode == queue::Mode::small ? std::min(words, slot_threads(words))
-                                                                  : ends[k].view.bytes / item_bytes);
+    std::size_t const words = words_of_slot(ends[k].bytes);
+    most = std::max(most, ends[k].mode == queue::Mode::small ? std::min(words, slot_threads(words))
+                                                             : ends[k].bytes / item_bytes);
   }
   launch_call(to, &start_kernel<capacity>, blocks, most, call);
 }
@@ -347,8 +350,7 @@ void wait_some(MessageLaunch const& to, std::span<EndCall const> ends) {
   for (std::size_t k = 0; k < ends.size(); ++k) {
     call.end[k] = ends[k];
     call.end[k].first = call.slot_words;
-    if (queue::is_taken_out(ends[k].view, ends[k].side))
-      call.slot_words += static_cast<std::int32_t>(words_of_slot(ends[k].view.bytes));
+    if (ends[k].is_taken_out()) call.slot_words += static_cast<std::int32_t>(words_of_slot(ends[k].bytes));
   }
   auto const words = static_cast<std::size_t>(call.slot_words);
   int const blocks = blocks_of(words, block_threads, to.most_waiting_blocks);

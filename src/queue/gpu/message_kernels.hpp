@@ -17,17 +17,48 @@ struct QueueWords {
   QueueControl* control = nullptr;
 };
 
-/// A side of a message, by value in the parameters of kernels: what is captured holds no epoch.
-struct EndCall {
-  queue::MessageView view;
-  SideWords* own = nullptr;
+/// A side of a message, by value in the parameters of kernels: what is captured holds no epoch. One line of the
+/// memory that parameters are read from.
+struct alignas(64) EndCall {
+  SideWords *sender = nullptr, *receiver = nullptr;
+  std::byte* slots = nullptr;  ///< the receiver's
+  std::byte const* from = nullptr;
+  std::byte* to = nullptr;
+  std::size_t bytes = 0;
+  std::uint32_t slot_lines = 0;  ///< of slot_line bytes
+  std::int32_t first = 0;        ///< of a start's blocks; of a wait's words of slots
+  std::uint16_t count = 1;       ///< of a start's blocks
   queue::Side side = queue::Side::sender;
-  std::int32_t first = 0, count = 1;  ///< of a start's blocks; first: of a wait's words of slots
+  queue::Mode mode = queue::Mode::standard;
   /// Of a receiver: kernels before its start may have written to its buffer, and the next one does not find
   /// that without a fence. So in the host's memory, and on AMD's GPUs. Elsewhere a GPU's own memory has what
   /// its kernels before have stored where others' loads and stores arrive.
   bool fences_count = false;
+
+  HOSTLESS_HOST_DEVICE SideWords* own() const { return side == queue::Side::sender ? sender : receiver; }
+  HOSTLESS_HOST_DEVICE bool is_taken_out() const {
+    return side == queue::Side::receiver && mode == queue::Mode::small;
+  }
+  HOSTLESS_HOST_DEVICE queue::MessageView view() const {
+    queue::MessageView m;
+    // Of the sender, whose start is the second one where receives come early: a count of the other GPU takes
+    // a microsecond longer.
+    m.count = reinterpret_cast<std::uint64_t*>(sender->count);
+    m.arrived = &receiver->arrived;
+    m.sender_gone = &receiver->other_gone;
+    m.slots = slots;
+    m.slot_bytes = std::size_t{slot_lines} * slot_line;
+    m.sent = &sender->sent;
+    m.taken = &sender->taken;
+    m.receiver_gone = &sender->other_gone;
+    m.from = from;
+    m.to = to;
+    m.bytes = bytes;
+    m.mode = mode;
+    return m;
+  }
 };
+static_assert(sizeof(EndCall) == 64);
 
 /// Where kernels of a queue go.
 struct MessageLaunch {

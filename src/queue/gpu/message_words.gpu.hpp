@@ -143,7 +143,7 @@ struct Unchanged {
 
 // ---- slots: words of eight bytes of the message and the epoch
 
-constexpr std::size_t bytes_of_word = 8;
+constexpr std::size_t bytes_of_word = 8, slot_line = 256;  ///< slots have whole lines
 /// One at least: who sends no bytes says that he has come.
 HOSTLESS_HOST_DEVICE std::size_t words_of_slot(std::size_t bytes) {
   return bytes == 0 ? 1 : (bytes + bytes_of_word - 1) / bytes_of_word;

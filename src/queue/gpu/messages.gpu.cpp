@@ -17,9 +17,8 @@
 namespace hostless::gpu {
 namespace {
 
-constexpr std::size_t line = 256;
 constexpr bool is_hip = std::string_view(HOSTLESS_GPU_NAME) == "HIP";
-constexpr std::size_t round_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
+constexpr std::size_t round_up(std::size_t bytes) { return (bytes + slot_line - 1) / slot_line * slot_line; }
 
 class SideMemory final : public LentSide {
  public:
@@ -56,30 +55,20 @@ class End final : public MessageEnd {
         other_(std::static_pointer_cast<SideMemory>(m.other)) {
     bool const sends = m.side == queue::Side::sender;
     SideMemory const& receiver = sends ? *other_ : *mine_;
-    SideWords* const to = receiver.words();
-    SideWords* const from = (sends ? *mine_ : *other_).words();
-    queue::MessageView& view = call_.view;
-    // Of the sender, whose start is the second one where receives come early: a count of the other GPU takes
-    // a microsecond longer.
-    view.count = reinterpret_cast<std::uint64_t*>(from->count);
-    view.arrived = &to->arrived;
-    view.sender_gone = &to->other_gone;
-    view.slots = receiver.slots();
-    view.slot_bytes = receiver.slot_bytes();
-    view.sent = &from->sent;
-    view.taken = &from->taken;
-    view.receiver_gone = &from->other_gone;
-    view.from = m.from;
-    view.to = m.to;
-    view.bytes = m.bytes;
+    call_.sender = (sends ? *mine_ : *other_).words();
+    call_.receiver = receiver.words();
+    call_.slots = receiver.slots();
+    call_.slot_lines = static_cast<std::uint32_t>(receiver.slot_bytes() / slot_line);
+    call_.from = m.from;
+    call_.to = m.to;
+    call_.bytes = m.bytes;
     // A slot costs no fence, so that ready sends that fit into one take it as well.
-    view.mode =
+    call_.mode =
         m.mode == queue::Mode::ready && m.bytes <= receiver.message_bytes() ? queue::Mode::small : m.mode;
-    call_.own = mine_->words();
     call_.side = m.side;
-    bool const moves = view.mode == queue::Mode::standard || sends;  // at its start
+    bool const moves = call_.mode == queue::Mode::standard || sends;  // at its start
     call_.fences_count = !sends && (is_hip || is_of_host(m.to) || device_of(m.to) != mine_->device());
-    call_.count = moves ? pieces_of(view.mode, m.bytes) : 1;
+    call_.count = moves ? static_cast<std::uint16_t>(pieces_of(call_.mode, m.bytes)) : std::uint16_t{1};
   }
   ReachedCounts counts() const override { return mine_->pool().counts(mine_->words()); }
   bool leave() noexcept override {
@@ -228,8 +217,7 @@ class ThisMessageLibrary final : public MessageLibrary {
     }
     auto end = std::make_unique<End>(message);
     // Words and slots are memory that GPUs see each other's stores in; that of callers need not be.
-    if (is_hip && message.mine->device() != message.other->device() &&
-        end->call().view.mode != queue::Mode::small)
+    if (is_hip && message.mine->device() != message.other->device() && end->call().mode != queue::Mode::small)
       throw Error(ErrorCode::environment, std::to_string(message.bytes) +
                                               " bytes from one AMD GPU to another as one message (what "
                                               "does not fit into a slot is stored into memory of the "
