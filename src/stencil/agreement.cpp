@@ -64,6 +64,39 @@ std::uint64_t hash_of(Grid const& grid, StencilKernel const& kernel, StencilOpti
   return hash.value();
 }
 
+std::string refusal_of(std::function<void()> const& check) {
+  try {
+    check();
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<double> numbers_of(std::int64_t steps, std::int64_t before, StencilStop const& stop,
+                               std::string const& why) {
+  return {why.empty() ? 0.0 : 1.0, static_cast<double>(steps), static_cast<double>(before),
+          static_cast<double>(stop.every), stop.tolerance};
+}
+
+void check_asked(std::vector<std::vector<double>> const& numbers, std::string const& why) {
+  if (!why.empty()) throw Error(ErrorCode::usage, why);
+  for (std::size_t r = 0; r < numbers.size(); ++r)
+    if (numbers[r][0] != 0)
+      throw Error(ErrorCode::usage, fmt::format("rank {} refuses to step, and says why (nobody can step "
+                                                "without it). Correct what it is given.",
+                                                r));
+  auto const text = [](std::vector<double> const& of) {
+    return fmt::format("{:.0f} steps after {:.0f}, a look every {:.0f} and a tolerance of {}", of[1], of[2],
+                       of[3], of[4]);
+  };
+  for (std::size_t r = 1; r < numbers.size(); ++r)
+    if (numbers[r] != numbers[0])
+      throw Error(ErrorCode::usage, fmt::format("rank {} is asked for {}; rank 0 for {} (they would wait for "
+                                                "each other in vain). Ask all ranks for the same.",
+                                                r, text(numbers[r]), text(numbers[0])));
+}
+
 char const* name(StencilStatus status) {
   switch (status) {
     case StencilStatus::steps_done:

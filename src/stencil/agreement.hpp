@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "hostless/stencil/stencil.hpp"
 #include "hostless/transport/group.hpp"
@@ -17,5 +20,15 @@ BoxPartition partition_for(Group const& group, Grid const& grid, StencilKernel c
 NodeMap nodes_of(StencilOptions const& options, BoxPartition const& partition);
 /// Of all that must be equal on all ranks.
 std::uint64_t hash_of(Grid const& grid, StencilKernel const& kernel, StencilOptions const& options);
+
+/// What `check` says is wrong, which throws a usage error; empty: nothing.
+std::string refusal_of(std::function<void()> const& check);
+/// Of a call of `run` on a rank, after so many steps: what must be equal on all ranks, as numbers that travel
+/// with a sum. why: as refusal_of
+std::vector<double> numbers_of(std::int64_t steps, std::int64_t before, StencilStop const& stop,
+                               std::string const& why);
+/// numbers: of every rank; why: of this one
+/// Errors  usage  on all ranks: one refuses its call, or was asked for something else than rank 0
+void check_asked(std::vector<std::vector<double>> const& numbers, std::string const& why);
 
 }  // namespace hostless

@@ -281,11 +281,22 @@ struct StencilRun::Parts {
     totals.resize(mine.size());
     return exchange->exchange().finish_sum(totals);
   }
-  /// What was given anew on one rank is in the halos of others, and coefficients travel by all. False: a peer is lost.
-  bool agree_whether_ready() {
-    std::vector<double> totals;
-    if (!sum({ready ? 0.0 : 1.0}, totals)) return false;
+  /// Before the first step of a run: whether coefficients must travel, which they do by all, for what was given
+  /// anew on one rank is in the halos of others; and whether all are asked for the same. why: this rank refuses
+  /// its call; empty: it does not. False: a peer is lost.
+  /// Errors  usage, on all ranks together  one refuses, or is asked for something else than another
+  bool agree(std::int64_t wanted, StencilStop const& stop, std::string const& why) {
+    std::vector<double> const asked = numbers_of(wanted, steps, stop, why);
+    std::vector<double> mine{ready ? 0.0 : 1.0}, totals;
+    mine.insert(mine.end(), asked.begin(), asked.end());
+    if (!sum(mine, totals)) return false;
     ready = totals[0] == 0;
+    std::vector<std::vector<double>> of_ranks(at(partition.ranks()));
+    for (std::size_t k = 1; k < mine.size(); ++k) {
+      std::vector<double> const all = of_every_rank(k);
+      for (std::size_t r = 0; r < all.size(); ++r) of_ranks[r].push_back(all[r]);
+    }
+    check_asked(of_ranks, why);
     return true;
   }
   /// So that all ranks know what one has raised, before the next step.
@@ -405,14 +416,16 @@ void StencilRun::take(int field, CellArray const& cells) const {
 
 StencilResult StencilRun::run(std::int64_t steps, StencilStop const& stop) {
   Parts& parts = *parts_;
-  check_stop(steps, stop);
-  check_given(parts.given);
+  std::string const why = refusal_of([&] {
+    check_stop(steps, stop);
+    check_given(parts.given);
+  });
   parts.to_come = steps;
   parts.lasting = 0;  // another rank's cells may have been given anew
   StencilResult result;
   auto const begin = Clock::now();
   double const waited = parts.exchange->exchange().waited_s();
-  if (parts.agree_whether_ready()) {
+  if (parts.agree(steps, stop, why)) {
     step_and_look(parts, steps, stop, result);
   } else {
     parts.lost(result);

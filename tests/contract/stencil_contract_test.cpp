@@ -195,6 +195,55 @@ std::string differences(Transport& transport) {
   return found;
 }
 
+/// What one rank is asked for and the others not.
+struct Odd {
+  char const* what;
+  std::int64_t steps = 6, before = 0;
+  std::int64_t every = 2;
+  double tolerance = 1e-30;
+  bool given = true;
+};
+constexpr Odd odd_ones[]{{"steps", 7},
+                         {"no steps", 0},
+                         {"a look", 6, 0, 3},
+                         {"no look", 6, 0, 0, 0},
+                         {"a tolerance", 6, 0, 2, 1e-3},
+                         {"steps before", 6, 1},
+                         {"a senseless stop", 6, 0, 0, 1},
+                         {"negative steps", -1},
+                         {"an array missing", 6, 0, 2, 1e-30, false}};
+
+/// Of ranks of which the last is asked for something else: all must refuse, and step when asked for the same.
+std::string unrefused(Transport& transport) {
+  std::string found;
+  bool const is_odd = transport.group().rank() == transport.group().size() - 1;
+  Grid const grid{{9, 1, 9}, {}};
+  Cells<float> cells = some_cells<float>(grid.extent, 5, false);
+  StencilOptions options;
+  options.limits = {60, 60};
+  StencilKernel const kernel = make_stencil("heat", 2, 4);
+  auto const asked = [&](StencilRun& run, Odd const& one) {
+    if (one.given) run.give(0, seen(cells));
+    run.count_from(one.before);
+    StencilStop stop;
+    stop.every = one.every, stop.tolerance = one.tolerance;
+    return run.run(one.steps, stop);
+  };
+  for (Odd const& one : odd_ones) {
+    StencilRun run(transport, grid, kernel, options);
+    try {
+      StencilResult const result = asked(run, is_odd ? one : Odd{""});
+      found += std::string(one.what) + ": ended " + name(result.status) + "\n";
+    } catch (Error const& error) {
+      if (error.code() != ErrorCode::usage) found += std::string(one.what) + ": " + error.what() + "\n";
+    }
+    StencilResult const result = asked(run, {""});
+    if (result.status != StencilStatus::steps_done || result.steps != 6)
+      found += std::string("after ") + one.what + ": ended " + name(result.status) + "\n";
+  }
+  return found;
+}
+
 class Threads : public testing::TestWithParam<test::Ranks> {};
 INSTANTIATE_TEST_SUITE_P(StencilContract, Threads,
                          testing::ValuesIn(test::with_ranks(test::names_with_threads(), {1, 2, 3, 4})),
@@ -203,6 +252,12 @@ TEST_P(Threads, CellsAreThoseOfOneStepAtATime) {
   auto const& [name, ranks] = GetParam();
   test::tested_transport(name).run(ranks,
                                    [&](Transport& transport) { EXPECT_EQ(differences(transport), ""); });
+}
+
+TEST_P(Threads, RefuseToBeAskedForDifferentThings) {
+  auto const& [name, ranks] = GetParam();
+  if (ranks == 1) return;  // nobody differs
+  test::tested_transport(name).run(ranks, [&](Transport& transport) { EXPECT_EQ(unrefused(transport), ""); });
 }
 
 class Processes : public testing::TestWithParam<test::Ranks> {
@@ -218,8 +273,13 @@ TEST_P(Processes, CellsAreThoseOfOneStepAtATime) {
       << "the lines above say what differs";
 }
 
-int as_rank(HostTransport const& wanted, std::vector<std::string> const&) {
-  return test::rank_that_looks(wanted, differences);
+TEST_P(Processes, RefuseToBeAskedForDifferentThings) {
+  EXPECT_EQ(test::start_again(transport(), std::get<1>(GetParam()), {"refusals"}), 0)
+      << "the lines above say what was not refused";
+}
+
+int as_rank(HostTransport const& wanted, std::vector<std::string> const& words) {
+  return test::rank_that_looks(wanted, words.empty() ? differences : unrefused);
 }
 
 // The change of a step is added up so that boxes cannot be told from it.

@@ -99,7 +99,8 @@ class CellStepper {
   virtual void take(int field, CellArray const& cells) const = 0;
   /// Takes `steps` steps, or fewer where `stop` ends it. Collective over the ranks that step together. After
   /// a lost peer the cells are those of the last complete step, on a GPU of the last launch that ended.
-  /// Errors  usage  steps below 0; arrays that were not given; a stop that makes no sense
+  /// Errors  usage  on all ranks, before a step: steps below 0, arrays that were not given or a stop that makes
+  ///                no sense on one of them; other steps, another stop or other steps before than on rank 0
   virtual StencilResult run(std::int64_t steps, StencilStop const& stop = {}) = 0;
 };
 
