@@ -55,27 +55,30 @@ double cost_of(StreamedPlan const& plan, StencilKernel const& kernel, Grid const
   double const pass = std::max(cells * steps * words / (1.6e12 * part), chunk * steps * 137e-9);
   return (pass + 1.5e-6) / steps * (plan.even ? 1 : 1.3);
 }
-/// Seconds a step of the number of chunks that ends first, which it puts into the plan.
-double cost_of(PlanesPlan& plan, StencilKernel const& kernel, Grid const& grid, StencilDevice const& device) {
+/// Seconds a pass.
+double pass_of(PlanesPlan const& plan, StencilKernel const& kernel, StencilDevice const& device) {
   double const words = static_cast<double>(kernel.value_bytes) / 4 * kernel.fields;
   PlanesShape const& shape = plan.shape;
   double const cells = static_cast<double>(shape.threads() * shape.rows * shape.width);
   double const plane = 0.1e-6 + shape.steps * std::max(0.95e-10 * cells * words, 0.12e-6);
-  int const steps = shape.steps;
-  PlanesPlan best = plan;
-  double least = 0;
-  for (int chunks = 1; chunks <= std::max<std::int64_t>(1, grid.extent[0] / (2 * steps)); ++chunks) {
+  std::int64_t const blocks = std::int64_t{plan.windows()} * plan.chunks;
+  std::int64_t const turns = (blocks + device.multiprocessors - 1) / device.multiprocessors;
+  return static_cast<double>(turns) * (plan.chunk_planes + 2 * shape.steps) * plane;
+}
+double cost_of(PlanesPlan const& plan, StencilKernel const& kernel, StencilDevice const& device) {
+  return (pass_of(plan, kernel, device) + 1.5e-6) / plan.shape.steps * (plan.even ? 1 : 1.5);
+}
+/// The same windows, with the number of chunks whose pass ends first.
+PlanesPlan in_best_chunks(PlanesPlan plan, std::int64_t planes, StencilKernel const& kernel,
+                          StencilDevice const& device) {
+  std::int64_t const most = std::max<std::int64_t>(1, planes / (2 * plan.shape.steps));
+  std::optional<PlanesPlan> best;
+  for (int chunks = 1; chunks <= most; ++chunks) {
     plan.chunks = chunks;
-    plan.deal_out(grid.extent[0]);
-    std::int64_t const blocks = std::int64_t{plan.windows()} * plan.chunks;
-    std::int64_t const turns = (blocks + device.multiprocessors - 1) / device.multiprocessors;
-    double const pass = static_cast<double>(turns) * (plan.chunk_planes + 2 * steps) * plane;
-    if (chunks > 1 && pass >= least) continue;
-    least = pass;
-    best = plan;
+    plan.deal_out(planes);
+    if (!best || pass_of(plan, kernel, device) < pass_of(*best, kernel, device)) best = plan;
   }
-  plan = best;
-  return (least + 1.5e-6) / steps * (plan.even ? 1 : 1.5);
+  return *best;
 }
 double cost_of_plain(RunKind run, StencilKernel const& kernel, Grid const& grid,
                      StencilDevice const& device) {
@@ -197,8 +200,9 @@ std::optional<std::pair<PlanesPlan, double>> planes_plan(Grid const& grid, Stenc
     if (plan.x.count == 0) continue;
     plan.y = AxisTiles::fewest(rows, plan.shape.threads_y * kind.shape.rows, steps, 1, grid.boundary[1]);
     if (plan.y.count == 0) continue;
-    double const step_s = cost_of(plan, kernel, grid, device);
-    if (!best || step_s < best->second) best = {plan, step_s};
+    PlanesPlan const chunked = in_best_chunks(plan, grid.extent[0], kernel, device);
+    double const step_s = cost_of(chunked, kernel, device);
+    if (!best || step_s < best->second) best = {chunked, step_s};
   }
   return best;
 }
