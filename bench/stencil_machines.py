@@ -62,6 +62,9 @@ def draw(rows, path):
     over = "latency of the links, µs" if of_delays else "rate of the links"
     depth.set(title="depth that is chosen", xlabel=over, ylabel="steps between two exchanges")
     time.set(title="time of a step", xlabel=over, ylabel="µs", yscale="log")
+    if of_delays:
+        for cell in (depth, time):
+            cell.set_xscale("symlog", linthresh=100)
     time.legend(fontsize="small")
     plots.write_svg(figure, path)
 

@@ -6,8 +6,8 @@
     python3 bench/stencil_scaling.py HOSTLESS latency [--sizes 512] [--latencies 1,10,100,1000,10000] ...
         [--gpus 2] [--variants copy,overlap,blocked] [--type fp32] [--steps 100] [--repeat 5] [--json FILE] [--picture FILE.svg] [--draw FILE.json]
 
-weak: Jacobi in two dimensions; every rank has N x N cells, and the grid doubles along alternating axes as ranks do; a field a size. strong: Jacobi in three
-dimensions, N^3 cells whatever the ranks; a field with computing and one without. latency: N x N cells on two ranks that are threads, what is sent arrives later
+weak: Jacobi in two dimensions; every rank has N x N cells, and the grid doubles along alternating axes as ranks do. strong: Jacobi in three dimensions,
+N^3 cells whatever the ranks. Of both a field with computing and one without for each size. latency: N x N cells on two ranks that are threads, what is sent arrives later
 (`hostless bench stencil --latency-us`); the depth that the model chose, and the time of a step. Drawn is the least of --repeat times. Ranks are threads of this
 machine; where they are more than its cores they take turns, and the picture says how many cores there are. With --gpus, which weak and strong take, parts of the
 grid are on so many GPUs, as many on each: more parts than GPUs show the shape alone, not the time. --draw draws what an earlier call wrote with --json.
@@ -65,13 +65,19 @@ def rows_of(report, **where):
             for row in report["variants"] if "best_us" in row]
 
 
+def with_and_without_computing(ranks: int) -> list:
+    """Options of the bench, and what a field's name adds. With one rank nothing is exchanged."""
+    return [((), "")] + ([(("--no-compute",), ", nothing computed")] if ranks > 1 else [])
+
+
 def weak(options):
     rows = []
     for size in options.sizes:
         for ranks in options.ranks:
             grid = grid_of(size, ranks)
-            rows += rows_of(bench(options, "jacobi2d", grid, ranks), field=f"{size} x {size} cells a rank", at=ranks)
-            tell(rows, grid)
+            for more, computes in with_and_without_computing(ranks):
+                rows += rows_of(bench(options, "jacobi2d", grid, ranks, *more), field=f"{size} x {size} cells a rank{computes}", at=ranks)
+                tell(rows, grid)
     return rows
 
 
@@ -79,10 +85,8 @@ def strong(options):
     rows = []
     for size in options.sizes:
         for ranks in options.ranks:
-            for more, computes in ((), ""), (("--no-compute",), ", nothing computed"):
+            for more, computes in with_and_without_computing(ranks):
                 grid = [size] * 3
-                if computes and ranks == 1:
-                    continue  # nothing is exchanged
                 rows += rows_of(bench(options, "jacobi3d", grid, ranks, *more), field=f"{size} x {size} x {size} cells{computes}", at=ranks)
                 tell(rows, grid)
     return rows
