@@ -23,6 +23,13 @@ struct OwnRange {
   }
 };
 
+/// Cells that travel together: of which row and column of the window, where they lie in the frame, and whether there
+/// are any.
+struct FrameUnit {
+  int row, column, offset;
+  bool wanted;
+};
+
 /// `unit`: cells that travel together. `columns`: of a row of the window.
 template <class T, int fields, int columns, int unit>
 struct Frame {
@@ -30,6 +37,9 @@ struct Frame {
   OwnRange y, x;
   int depth, height;
 
+  __device__ static int thread() { return static_cast<int>(threadIdx.x) % 32; }
+  __device__ static int warp() { return static_cast<int>(threadIdx.x) / 32; }
+  __device__ static int warps() { return static_cast<int>(blockDim.x) / 32; }
   __device__ int field_cells() const { return 4 * depth * (columns + height); }
   /// Number of a row among those that lie whole in the frame; -1: it does not.
   __device__ __forceinline__ int whole_row(int row) const {
@@ -51,52 +61,95 @@ struct Frame {
     return of_row(row, whole) + of_column(column, whole);
   }
 
-  /// Units to be sent (`out`) or received are numbered: those of whole rows, then those of the columns
-  /// beside. Finds one of them; false: that number is of nothing.
-  template <bool out>
-  __device__ __forceinline__ bool unit_of(int k, int& row, int& column) const {
-    constexpr int row_units = columns / unit;
-    if (k < 2 * depth * row_units) {
-      int const j = k / row_units;
-      bool const low = j < depth;
-      column = k % row_units * unit;
-      row = (low ? y.low - (out ? 0 : depth) : y.high - (out ? depth : 0) - depth) + j;
-      return (low ? y.below : y.above) && (out ? x.owns(column) : x.holds(column, depth));
-    }
-    k -= 2 * depth * row_units;
-    int const a_row = 2 * depth / unit, q = k % a_row * unit;
-    bool const low = q < depth;
-    row = y.low + (out && y.below ? depth : 0) + k / a_row;
-    column = (low ? x.low - (out ? 0 : depth) : x.high - (out ? depth : 0) - depth) + q;
-    return (low ? x.below : x.above) && row < y.high - (out && y.above ? depth : 0);
+  /// Calls use(units) for what this thread is to send (`out`) or to receive, `some` at a time, until it is
+  /// false: of whole rows, then of the columns beside other rows. Warps take turns, so that where a unit lies
+  /// takes no division each: with them an exchange had as many instructions as four steps.
+  template <bool out, int some, class Use>
+  __device__ __forceinline__ bool each(Use const& use) const {
+    return each_of_rows<out, some>(y.below ? 0 : depth, y.above ? 2 * depth : depth, use) &&
+           each_beside<out, some>(use);
   }
-  __device__ __forceinline__ int units() const {
-    return 2 * depth * (columns / unit) + (y.high - y.low) * (2 * depth / unit);
+  /// Of the rows that are whole: those at the low end have numbers below depth.
+  template <bool out, int some, class Use>
+  __device__ __forceinline__ bool each_of_rows(int from, int to, Use const& use) const {
+    constexpr int turns = columns / unit / 32;  // of a warp, in a row
+    for (int item = from * turns + warp(); item < to * turns; item += some * warps()) {
+      FrameUnit units[some];
+      HOSTLESS_UNROLL
+      for (int t = 0; t < some; ++t) {
+        int const at = item + t * warps(), j = at / turns, column = (at % turns * 32 + thread()) * unit;
+        bool const low = j < depth;
+        int const row = j + (low ? y.low - (out ? 0 : depth) : y.high - (out ? 2 : 1) * depth);
+        int const whole = j + (out ? depth : low ? 0 : 2 * depth);
+        bool const ours = out ? x.owns(column) : x.holds(column, depth);
+        units[t] = {row, column, whole * columns + column, at < to * turns && ours};
+      }
+      if (!use(units)) return false;
+    }
+    return true;
+  }
+  template <bool out, int some, class Use>
+  __device__ __forceinline__ bool each_beside(Use const& use) const {
+    if (!x.below && !x.above) return true;
+    unsigned const a_row = static_cast<unsigned>(2 * depth / unit), number = static_cast<unsigned>(thread());
+    unsigned const together = a_row < 32 ? a_row : 32, at_once = 32 / together;
+    int const begin = y.low + (out && y.below ? depth : 0), end = y.high - (out && y.above ? depth : 0);
+    int const on = warps() * static_cast<int>(at_once);
+    int const mine = begin + warp() * static_cast<int>(at_once) + static_cast<int>(number / together);
+    bool const has_any = number < at_once * together;
+    for (unsigned q = number % together; q < a_row; q += together) {
+      int const cell = static_cast<int>(q) * unit;
+      bool const low = cell < depth, wanted = has_any && (low ? x.below : x.above);
+      int const column = cell + (low ? x.low - (out ? 0 : depth) : x.high - (out ? 2 : 1) * depth);
+      for (int row = mine; row < end; row += on * some) {
+        FrameUnit units[some];
+        HOSTLESS_UNROLL
+        for (int t = 0; t < some; ++t) {
+          int const at = row + t * on;
+          units[t] = {at, column, offset_of(at, column), wanted && at < end};
+        }
+        if (!use(units)) return false;
+      }
+    }
+    return true;
   }
 };
 
 /// Where words of a cell lie among those of the grid.
 template <class T, int fields>
-__device__ __forceinline__ std::int64_t word_of(ResidentCall<T, fields> const& call, int y, int x) {
+__device__ __forceinline__ int word_of(ResidentCall<T, fields> const& call, int y, int x) {
   return call.y.wrapped(y) * call.row_words + call.x.wrapped(x) * words_of_cell<T>;
 }
+
+/// What stores units of a frame as words of an exchange into `words`, of this GPU or of another.
+template <class T, int fields, int columns, int unit>
+struct Sender {
+  Frame<T, fields, columns, unit> const& frame;
+  ResidentCall<T, fields> const& call;
+  std::uint64_t* words;
+  std::uint32_t epoch;
+  template <int some>
+  __device__ __forceinline__ bool operator()(FrameUnit const (&units)[some]) const {
+    int const of_field = call.y.extent * call.row_words, of_parity = parity_of(epoch) * fields * of_field;
+    HOSTLESS_UNROLL
+    for (int t = 0; t < some; ++t) {
+      if (!units[t].wanted) continue;
+      std::uint64_t* const to =
+          words + (word_of(call, frame.y.first + units[t].row, frame.x.first + units[t].column) + of_parity);
+      T const* const from = frame.memory + units[t].offset;
+      HOSTLESS_UNROLL
+      for (int f = 0; f < fields; ++f)
+        CellWords<T, unit>::put(to + f * of_field, from + f * frame.field_cells(), epoch);
+    }
+    return true;
+  }
+};
 
 /// By all threads, after a barrier of the block behind what was written into the frame.
 template <class T, int fields, int columns, int unit>
 __device__ __forceinline__ void send(Frame<T, fields, columns, unit> const& frame,
                                      ResidentCall<T, fields> const& call, std::uint32_t epoch) {
-  std::int64_t const of_field = call.y.extent * call.row_words;
-  std::int64_t const of_parity = parity_of(epoch) * fields * of_field;
-  for (int k = static_cast<int>(threadIdx.x); k < frame.units(); k += static_cast<int>(blockDim.x)) {
-    int row, column;
-    if (!frame.template unit_of<true>(k, row, column)) continue;
-    std::uint64_t* const to =
-        call.words + word_of(call, frame.y.first + row, frame.x.first + column) + of_parity;
-    T const* const from = frame.memory + frame.offset_of(row, column);
-    HOSTLESS_UNROLL
-    for (int f = 0; f < fields; ++f)
-      CellWords<T, unit>::put(to + f * of_field, from + f * frame.field_cells(), epoch);
-  }
+  frame.template each<true, 4>(Sender<T, fields, columns, unit>{frame, call, call.words, epoch});
 }
 
 /// The first and the last rows, into the memory of the GPUs whose tiles come before and after; of other tiles
@@ -104,23 +157,11 @@ __device__ __forceinline__ void send(Frame<T, fields, columns, unit> const& fram
 template <class T, int fields, int columns, int unit>
 __device__ __forceinline__ void send_beyond(Frame<T, fields, columns, unit> const& frame,
                                             ResidentCall<T, fields> const& call, std::uint32_t epoch) {
-  constexpr int row_units = columns / unit;
-  std::int64_t const of_field = call.y.extent * call.row_words;
-  std::int64_t const of_parity = parity_of(epoch) * fields * of_field;
   for (int side = 0; side < 2; ++side) {
     std::uint64_t* const words = call.beyond[side];
     if (words == nullptr || blockIdx.y != (side == 0 ? 0 : gridDim.y - 1)) continue;
-    for (int k = static_cast<int>(threadIdx.x); k < frame.depth * row_units;
-         k += static_cast<int>(blockDim.x)) {
-      int row, column;
-      if (!frame.template unit_of<true>(side * frame.depth * row_units + k, row, column)) continue;
-      std::uint64_t* const to =
-          words + word_of(call, frame.y.first + row, frame.x.first + column) + of_parity;
-      T const* const from = frame.memory + frame.offset_of(row, column);
-      HOSTLESS_UNROLL
-      for (int f = 0; f < fields; ++f)
-        CellWords<T, unit>::put(to + f * of_field, from + f * frame.field_cells(), epoch);
-    }
+    Sender<T, fields, columns, unit> const sender{frame, call, words, epoch};
+    frame.template each_of_rows<true, 4>(side * frame.depth, (side + 1) * frame.depth, sender);
   }
 }
 
@@ -129,21 +170,14 @@ template <class T, int fields, int columns, int unit>
 __device__ __forceinline__ bool receive(Frame<T, fields, columns, unit> const& frame,
                                         ResidentCall<T, fields> const& call, std::uint32_t epoch) {
   constexpr int together = fields > 2 ? 1 : 4 / fields;
-  std::int64_t const of_field = call.y.extent * call.row_words;
-  std::int64_t const of_parity = parity_of(epoch) * fields * of_field;
-  int const threads = static_cast<int>(blockDim.x), units = frame.units();
-  for (int first = static_cast<int>(threadIdx.x); first < units; first += together * threads) {
+  int const of_field = call.y.extent * call.row_words, of_parity = parity_of(epoch) * fields * of_field;
+  return frame.template each<false, together>([&](FrameUnit const(&units)[together]) {
     std::uint64_t const* from[together];
-    int to[together];
     HOSTLESS_UNROLL
-    for (int u = 0; u < together; ++u) {
-      int row, column;
-      int const k = first + u * threads;
-      bool const wanted = k < units && frame.template unit_of<false>(k, row, column);
-      to[u] = wanted ? frame.offset_of(row, column) : -1;
-      from[u] = wanted ? call.words + word_of(call, frame.y.first + row, frame.x.first + column) + of_parity
-                       : nullptr;
-    }
+    for (int u = 0; u < together; ++u)
+      from[u] = call.words + (of_parity + (units[u].wanted ? word_of(call, frame.y.first + units[u].row,
+                                                                     frame.x.first + units[u].column)
+                                                           : 0));
     CellWords<T, unit> words[together][fields];
     std::uint64_t begin = 0;
     for (std::uint32_t polls = 1;; ++polls) {
@@ -151,10 +185,10 @@ __device__ __forceinline__ bool receive(Frame<T, fields, columns, unit> const& f
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u)
         for (int f = 0; f < fields; ++f)
-          if (to[u] >= 0) words[u][f].ask(from[u] + f * of_field);
+          if (units[u].wanted) words[u][f].ask(from[u] + f * of_field);
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u)
-        for (int f = 0; f < fields; ++f) whole = whole && (to[u] < 0 || words[u][f].is_of(epoch));
+        for (int f = 0; f < fields; ++f) whole = whole && (!units[u].wanted || words[u][f].is_of(epoch));
       if (whole) break;
       if (polls % 1024 != 0) continue;
       std::uint64_t now;
@@ -166,9 +200,9 @@ __device__ __forceinline__ bool receive(Frame<T, fields, columns, unit> const& f
     HOSTLESS_UNROLL
     for (int u = 0; u < together; ++u)
       for (int f = 0; f < fields; ++f)
-        if (to[u] >= 0) words[u][f].get(frame.memory + to[u] + f * frame.field_cells());
-  }
-  return true;
+        if (units[u].wanted) words[u][f].get(frame.memory + units[u].offset + f * frame.field_cells());
+    return true;
+  });
 }
 
 }  // namespace hostless::gpu

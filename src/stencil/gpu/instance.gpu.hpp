@@ -171,7 +171,7 @@ class InstanceOf final : public StencilInstance {
       call.warps = plan.shape.warps;
       call.steps = steps;
       call.words = memory.words;
-      call.row_words = memory.row_words;
+      call.row_words = static_cast<int>(memory.row_words);
       call.epoch = memory.epoch;
       call.lost = memory.lost;
       call.deadline_ns = memory.deadline_ns;

@@ -221,11 +221,10 @@ class ResidentTile {
 
   /// Copies between registers and the frame: out of own cells near the border, into cells of the ring.
   template <bool out>
-  __device__ __forceinline__ void copy(int r, int whole, int i) {
+  __device__ __forceinline__ void copy(int r, int i, T* first_field) {
     HOSTLESS_UNROLL
     for (int f = 0; f < fields; ++f) {
-      T* const there = frame_.memory + f * frame_.field_cells() + frame_.of_row(row(r), whole) +
-                       frame_.of_column(column(i), whole);
+      T* const there = first_field + f * frame_.field_cells();
       constexpr int count = even ? chunk : 1;
       struct alignas(count * sizeof(T)) Part {
         T cell[count];
@@ -246,20 +245,40 @@ class ResidentTile {
   __device__ __forceinline__ void copy_all() {
     OwnRange const &x = frame_.x, &y = frame_.y;
     int const depth = frame_.depth;
-    constexpr int count = even ? chunk : 1;
+    constexpr int count = even ? chunk : 1, pieces = width / count;
+    bool of_whole[pieces], of_beside[pieces];
+    HOSTLESS_UNROLL
+    for (int k = 0; k < pieces; ++k) {
+      int const c = column(k * count);
+      bool const ours = x.owns(c);
+      bool const near = (x.below && c < x.low + depth) || (x.above && c >= x.high - depth);
+      of_whole[k] = out ? ours : x.holds(c, depth);
+      of_beside[k] = out ? ours && near : of_whole[k] && !ours;
+    }
+    bool const is_inner =
+        row(0) >= y.low + (y.below ? depth : 0) && row(rows - 1) < y.high - (y.above ? depth : 0);
+    if (is_inner) {  // most warps: columns near the border alone, one row after the other
+      HOSTLESS_UNROLL
+      for (int k = 0; k < pieces; ++k) {
+        if (!of_beside[k]) continue;
+        T* const there = frame_.memory + frame_.of_row(row(0), -1) + frame_.of_column(column(k * count), -1);
+        HOSTLESS_UNROLL
+        for (int r = 0; r < rows; ++r) copy<out>(r, k * count, there + r * 4 * depth);
+      }
+      return;
+    }
     HOSTLESS_UNROLL
     for (int r = 0; r < rows; ++r) {
       int const whole = frame_.whole_row(row(r));
       bool const own = y.owns(row(r));
       if (!own && (out || whole < 0)) continue;
+      bool const all = out ? whole >= 0 : !own;
       HOSTLESS_UNROLL
-      for (int i = 0; i < width; i += count) {
-        int const c = column(i);
-        bool const ours = x.owns(c);
-        bool const near = (x.below && c < x.low + depth) || (x.above && c >= x.high - depth);
-        bool const wanted = out ? ours && (whole >= 0 || near) : x.holds(c, depth) && (!own || !ours);
-        if (wanted) copy<out>(r, whole, i);
-      }
+      for (int k = 0; k < pieces; ++k)
+        if (all ? of_whole[k] : of_beside[k])
+          copy<out>(
+              r, k * count,
+              frame_.memory + frame_.of_row(row(r), whole) + frame_.of_column(column(k * count), whole));
     }
   }
   __device__ __forceinline__ bool exchange(std::uint32_t epoch) {

@@ -25,10 +25,11 @@ struct ResidentCall {
   AxisTiles y, x;
   int warps = 1;
   std::int64_t steps = 0;  ///< even, as the depth is
-  /// Words of both parities, of all cells, of which those near a tile's border are used: zero when made.
+  /// Words of both parities, of all cells, of which those near a tile's border are used: zero when made. Of
+  /// so many cells as registers hold they are counted in 32 bits.
   std::uint64_t* words = nullptr;
-  std::int64_t row_words = 0;  ///< from one row to the next
-  std::uint32_t epoch = 1;     ///< of the first exchange: after that of the launch before
+  int row_words = 0;        ///< from one row to the next
+  std::uint32_t epoch = 1;  ///< of the first exchange: after that of the launch before
   /// Of several GPUs one: its first row of tiles, and the rows of the grid that it holds. `first_row` is that
   /// of `in` and `out`, where halos may lie before what it owns.
   int first_tile = 0, first_row = 0, own_low = 0, own_high = 0;
