@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The contract suite's whole product instead of its pairwise cover, its transports side by side: minutes on many cores, hours on two.
 #   bench/full_product.sh PROGRAM OUT [TRANSPORT...]
-# PROGRAM  the test program solve_contract   OUT  a folder for a log each
-# Transports: threads processes openmpi mpich (all). Prints a line each: how many cells, and whether one differed; exit code 1 if so.
+# PROGRAM  the test program solve_contract or stencil_contract   OUT  a folder for a log each
+# Transports: threads processes openmpi mpich (all). Prints a line each: how many cells or points, and whether one differed; exit code 1 if so.
 set -uo pipefail
 program=$1 out=$2
 shift 2
@@ -26,7 +26,7 @@ wait
 for code in "$out"/*.code; do
   log=${code%.code}
   read -r value <"$code"
-  echo "$(basename "${log%.log}"): exit code $value, $(grep -Eo '[0-9]+ cells[^"]*' "$log" | tail -n 1)"
+  echo "$(basename "${log%.log}"): exit code $value, $(grep -Eo '[0-9]+ (cells|points)[^"]*' "$log" | tail -n 1)"
   [ "$value" = 0 ] || failed=1
 done
 exit "$failed"

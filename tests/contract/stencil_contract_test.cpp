@@ -183,15 +183,19 @@ std::vector<Point> points() {
 std::string differences(Transport& transport) {
   std::string found;
   int compared = 0;
-  for (Point const& point : points()) {
+  std::vector<Point> const all = points();
+  for (Point const& point : all) {
     bool refused = false;
     std::string const wrong = point[precision] == 0 ? wrong_at<float>(transport, point, refused)
                                                     : wrong_at<double>(transport, point, refused);
     if (!wrong.empty()) found += "point" + text_of(point) + ": " + wrong + "\n";
     compared += refused ? 0 : 1;
   }
-  if (compared < static_cast<int>(points().size()) / 2)
+  if (compared < static_cast<int>(all.size()) / 2)
     found += "only " + std::to_string(compared) + " points could be compared\n";
+  if (transport.group().rank() == 0)
+    std::printf("%d ranks: %zu points, %d compared, the others refused\n", transport.group().size(),
+                all.size(), compared);
   return found;
 }
 
