@@ -52,7 +52,7 @@ double cost_of(StreamedPlan const& plan, StencilKernel const& kernel, Grid const
       std::max(1.0, std::min(std::floor(units / plan.x.count), std::floor(rows / (2 * steps))));
   double const chunk = std::ceil(rows / chunks) + 2 * steps;
   double const cells = 32.0 * plan.shape.width * plan.x.count * chunks * chunk;
-  double const pass = std::max(cells * steps * words / (1.6e12 * part), chunk * steps * 137e-9);
+  double const pass = std::max(cells * steps * words / (2.5e12 * part), chunk * steps * 100e-9);
   return (pass + 1.5e-6) / steps * (plan.even ? 1 : 1.3);
 }
 /// Seconds a pass. Blocks of a last turn that is not full have more of the memory each: 8 % at most (512 cells
