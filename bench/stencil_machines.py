@@ -65,6 +65,7 @@ def draw(rows, path):
     if of_delays:
         for cell in (depth, time):
             cell.set_xscale("symlog", linthresh=100)
+            cell.set_xlim(-20, 1.5 * max(row["delay_us"] for row in rows))
     time.legend(fontsize="small")
     plots.write_svg(figure, path)
 
