@@ -64,10 +64,45 @@ struct Frame {
   /// Calls use(units) for what this thread is to send (`out`) or to receive, `some` at a time, until it is
   /// false: of whole rows, then of the columns beside other rows. Warps take turns, so that where a unit lies
   /// takes no division each: with them an exchange had as many instructions as four steps.
+  /// A narrow window has few, which are better asked for all at once: there by their numbers, rows and columns in one.
   template <bool out, int some, class Use>
   __device__ __forceinline__ bool each(Use const& use) const {
+    if constexpr (columns == 32 * unit) return each_by_number<out, some>(use);
     return each_of_rows<out, some>(y.below ? 0 : depth, y.above ? 2 * depth : depth, use) &&
            each_beside<out, some>(use);
+  }
+  template <bool out, int some, class Use>
+  __device__ __forceinline__ bool each_by_number(Use const& use) const {
+    int const of_rows = 2 * depth * (columns / unit), a_row = 2 * depth / unit;
+    int const count = of_rows + (y.high - y.low) * a_row, threads = 32 * warps();
+    for (int first = 32 * warp() + thread(); first < count; first += some * threads) {
+      FrameUnit units[some];
+      HOSTLESS_UNROLL
+      for (int t = 0; t < some; ++t) {
+        int const k = first + t * threads;
+        units[t] = k < of_rows ? of_whole_row<out>(k)
+                               : beside_row<out>((k - of_rows) / a_row, (k - of_rows) % a_row);
+        units[t].wanted = units[t].wanted && k < count;
+      }
+      if (!use(units)) return false;
+    }
+    return true;
+  }
+  template <bool out>
+  __device__ __forceinline__ FrameUnit of_whole_row(int k) const {
+    int const j = k / (columns / unit), column = k % (columns / unit) * unit;
+    bool const low = j < depth;
+    int const row = j + (low ? y.low - (out ? 0 : depth) : y.high - (out ? 2 : 1) * depth);
+    bool const wanted = (low ? y.below : y.above) && (out ? x.owns(column) : x.holds(column, depth));
+    return {row, column, (j + (out ? depth : low ? 0 : 2 * depth)) * columns + column, wanted};
+  }
+  template <bool out>
+  __device__ __forceinline__ FrameUnit beside_row(int number, int q) const {
+    int const cell = q * unit, row = y.low + (out && y.below ? depth : 0) + number;
+    bool const low = cell < depth;
+    int const column = cell + (low ? x.low - (out ? 0 : depth) : x.high - (out ? 2 : 1) * depth);
+    bool const wanted = (low ? x.below : x.above) && row < y.high - (out && y.above ? depth : 0);
+    return {row, column, offset_of(row, column), wanted};
   }
   /// Of the rows that are whole: those at the low end have numbers below depth.
   template <bool out, int some, class Use>
