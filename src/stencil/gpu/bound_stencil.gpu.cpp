@@ -227,14 +227,24 @@ class Bound final : public BoundStencil {
 
   /// Ends with the arrays it began with, and begins with a fetch of halos, as does what follows it.
   void record(std::int64_t passes) {
-    graph_.emplace();
     halo_left_ = 0;
-    graph_->take_recorded(first().stream(), [&](HOSTLESS_GPU(Stream_t)) {
-      if (parts_.size() > 1) fork();
-      for (std::int64_t k = 0; k < passes; ++k) pass();
-      if (parts_.size() > 1) join();
-    });
-    graph_->instantiate(first().stream());
+    bool const swapped = first().memory().swapped();
+    auto graph = std::make_unique<Graph>();
+    try {
+      graph->take_recorded(first().stream(), [&](HOSTLESS_GPU(Stream_t)) {
+        if (parts_.size() > 1) fork();
+        for (std::int64_t k = 0; k < passes; ++k) pass();
+        if (parts_.size() > 1) join();
+      });
+      graph->instantiate(first().stream());
+    } catch (...) {  // nothing was done to the cells
+      each([&](GridPart& part) {
+        if (part.memory().swapped() != swapped) part.memory().swap();
+      });
+      halo_left_ = 0;
+      throw;
+    }
+    graph_ = std::move(graph);
   }
   void fork() {
     first().mark_done();
@@ -266,6 +276,7 @@ class Bound final : public BoundStencil {
       if (some < steps - taken) some += some % 2;
       auto const begin = Clock::now();
       if (first().must_clear(some)) each([](GridPart& part) { part.clear_waiting(); });
+      each([](GridPart& part) { part.keep_cells(); });
       int number = 0;
       each([&](GridPart& part) {
         if (number++ != silent_) part.launch_waiting(some);
@@ -274,7 +285,10 @@ class Bound final : public BoundStencil {
       for (auto const& part : parts_) lost = part->was_lost() || lost;
       halo_left_ = 0;
       if (lost) {
-        each([](GridPart& part) { part.clear_waiting(); });
+        each([](GridPart& part) {
+          part.restore_cells();
+          part.clear_waiting();
+        });
         return false;
       }
       length_.took(some, std::chrono::duration<double>(Clock::now() - begin).count());
@@ -287,7 +301,7 @@ class Bound final : public BoundStencil {
   StencilProblem problem_;
   LaunchLength length_;
   std::vector<std::unique_ptr<GridPart>> parts_;
-  std::optional<Graph> graph_;
+  std::unique_ptr<Graph> graph_;
   int halo_left_ = 0;  ///< steps for which halos are deep enough
   int passes_ = 0;     ///< since they were fetched
   int silent_ = -1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 
 #include "stencil/gpu/instance.hpp"
 
@@ -37,9 +38,12 @@ inline void start_with_shared(void const* kernel, dim3 blocks, int threads, void
         "launching a stencil");
 }
 /// All blocks at once, for they wait for each other. Where parts share a GPU the launcher has given each a
-/// share of the multiprocessors: the vendor checks one kernel at a time.
+/// share of the multiprocessors: the vendor checks one kernel at a time. How much shared memory a kernel may ask
+/// for belongs to the kernel, which several threads launch with their own shapes.
 inline void launch_together(void const* kernel, dim3 blocks, int threads, void** parameters,
                             std::size_t shared, bool shares_device, HOSTLESS_GPU(Stream_t) stream) {
+  static std::mutex asking;
+  std::lock_guard<std::mutex> const alone(asking);
   ask_for_shared(kernel, static_cast<std::int64_t>(shared));
   dim3 const of_block(static_cast<unsigned>(threads));
   check(shares_device ? HOSTLESS_GPU(LaunchKernel)(kernel, blocks, of_block, parameters, shared, stream)

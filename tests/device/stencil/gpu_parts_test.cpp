@@ -208,7 +208,8 @@ TEST_F(GpuPartsOf, SilenceOfOneEndsAll) {
   for (GpuStencilOptions options :
        {way(RunKind::persistent, GpuCells::resident, 4), way(RunKind::persistent, GpuCells::plain, 2)})
     for (int const silent : {0, 2}) {
-      options.devices = dealt(3);
+      options.devices =
+          dealt(4);  // one of them is nobody's neighbour that is silent: it steps before it is lost
       gpu::StencilDevice const device = library.device(0);
       problem.way = gpu::choose_way(grid, kernel, options, *library.shapes(problem.text), device);
       problem.multiprocessors = device.multiprocessors / problem.way.sharers;

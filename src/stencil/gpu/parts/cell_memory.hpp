@@ -39,11 +39,31 @@ class CellMemory {
     all.stride[1] = stride_[1];
     return all;
   }
+  /// Room for what keep() keeps. Errors  environment  not enough memory
+  void make_room_to_keep() {
+    for (int f = 0; f < fields_; ++f) kept_.emplace_back(memory_.front().bytes());
+  }
+  /// A kernel that writes both arrays of a field by turns and may end early: the cells that it began with.
+  void keep(Stream const& stream) { copy(now_to_kept, stream); }
+  void restore(Stream const& stream) { copy(kept_to_now, stream); }
   /// Values of a row of the first axis.
   std::int64_t row_values() const { return stride_[0]; }
-  std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.size() * memory_.front().bytes()); }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>((memory_.size() + kept_.size()) * memory_.front().bytes());
+  }
 
  private:
+  enum Direction { now_to_kept, kept_to_now };
+  void copy(Direction direction, Stream const& stream) {
+    for (std::size_t f = 0; f < kept_.size(); ++f) {
+      void* const own = now(static_cast<int>(f)).data;
+      void* const kept = kept_[f].data();
+      check(HOSTLESS_GPU(MemcpyAsync)(direction == now_to_kept ? kept : own,
+                                      direction == now_to_kept ? own : kept, kept_[f].bytes(),
+                                      HOSTLESS_GPU(MemcpyDeviceToDevice), stream.get()),
+            "keeping cells");
+    }
+  }
   OwnCells cells(int k) const {
     OwnCells found;
     found.data = memory_[static_cast<std::size_t>(k)].data();
@@ -59,6 +79,7 @@ class CellMemory {
   std::int64_t stride_[2] = {};
   bool swapped_ = false;
   std::vector<Array<std::byte>> memory_;  ///< fields, their second arrays, coefficients
+  std::vector<Array<std::byte>> kept_;    ///< of each field, or none
 };
 
 /// `count` rows from one of them on.

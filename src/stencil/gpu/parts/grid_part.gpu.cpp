@@ -46,6 +46,7 @@ void GridPart::make_waiting(Grid const& whole) {
     waiting_->words = Array<std::uint64_t>(
         static_cast<std::size_t>(2 * instance_.fields * whole.extent[0] * waiting_->row_words));
   } else {
+    memory_->make_room_to_keep();
     blocks_ = instance_.blocks_at_once(problem_);
     std::int64_t const halo = std::max(rows_.below, rows_.above) * memory_->row_values();
     waiting_->side_words = 2 * instance_.fields * halo * value_words;

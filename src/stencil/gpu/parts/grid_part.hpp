@@ -62,6 +62,12 @@ class GridPart {
   /// so many steps in one kernel.
   void launch_waiting(std::int64_t steps);
 
+  /// Before launch_waiting, where its kernel writes into the arrays that it began with; and after a loss.
+  void keep_cells() { memory_->keep(*stream_); }
+  void restore_cells() {
+    memory_->restore(*stream_);
+    stream_->wait();
+  }
   /// Whether a kernel waited in vain; waits for it.
   bool was_lost() const;
   /// Before epochs run out, and after a loss, of all parts when no kernel is at work.
