@@ -67,9 +67,12 @@ struct Frame {
   /// A narrow window has few, which are better asked for all at once: there by their numbers, rows and columns in one.
   template <bool out, int some, class Use>
   __device__ __forceinline__ bool each(Use const& use) const {
-    if constexpr (columns == 32 * unit) return each_by_number<out, some>(use);
-    return each_of_rows<out, some>(y.below ? 0 : depth, y.above ? 2 * depth : depth, use) &&
-           each_beside<out, some>(use);
+    if constexpr (columns == 32 * unit) {
+      return each_by_number<out, some>(use);
+    } else {
+      return each_of_rows<out, some>(y.below ? 0 : depth, y.above ? 2 * depth : depth, use) &&
+             each_beside<out, some>(use);
+    }
   }
   template <bool out, int some, class Use>
   __device__ __forceinline__ bool each_by_number(Use const& use) const {
@@ -184,7 +187,9 @@ struct Sender {
 template <class T, int fields, int columns, int unit>
 __device__ __forceinline__ void send(Frame<T, fields, columns, unit> const& frame,
                                      ResidentCall<T, fields> const& call, std::uint32_t epoch) {
-  frame.template each<true, 4>(Sender<T, fields, columns, unit>{frame, call, call.words, epoch});
+  constexpr int some =
+      columns == 32 * unit ? 1 : 4;  // few: where a unit lies is found of those alone that there are
+  frame.template each<true, some>(Sender<T, fields, columns, unit>{frame, call, call.words, epoch});
 }
 
 /// The first and the last rows, into the memory of the GPUs whose tiles come before and after; of other tiles
