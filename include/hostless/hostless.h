@@ -67,8 +67,8 @@ typedef struct hostless_options {
   const char* run;    /* "host", "persistent", "graph", "auto"; with gpus "stream" too, and not "host" */
   const char* preconditioner; /* "none", "jacobi", "block-jacobi", "chebyshev" */
   const char* reduction;      /* "ordered", "fast" */
-  const char* partition;      /* "auto", "contiguous", "metis" */
-  const char* format;         /* "auto", "csr", "bsr", "sell"; with gpus that there: "diagonals", not "bsr" */
+  const char* partition;      /* "auto", "contiguous", "metis", "file:PATH" */
+  const char* format;         /* "auto", "csr", "sell", "bsr" to "bsr6", "diagonals" with gpus, ... */
   const char* route;          /* "direct", "two_step", "three_step", "split", "leader", "auto" */
   int block_size;             /* 0: found in the matrix */
   int ranks_per_node;         /* 0: found by host name */

@@ -117,10 +117,10 @@ struct Frame {
       for (int t = 0; t < some; ++t) {
         int const at = item + t * warps(), j = at / turns, column = (at % turns * 32 + thread()) * unit;
         bool const low = j < depth;
-        int const row = j + (low ? y.low - (out ? 0 : depth) : y.high - (out ? 2 : 1) * depth);
+        int const begin = low ? y.low - (out ? 0 : depth) : y.high - (out ? 2 : 1) * depth;
         int const whole = j + (out ? depth : low ? 0 : 2 * depth);
         bool const ours = out ? x.owns(column) : x.holds(column, depth);
-        units[t] = {row, column, whole * columns + column, at < to * turns && ours};
+        units[t] = {begin + j, column, whole * columns + column, at < to * turns && ours};
       }
       if (!use(units)) return false;
     }
