@@ -68,7 +68,10 @@ check:  ## layers, style, sizes, vendors, clones, docs, format: the text, withou
 	@set -e; for tool in layers style size vendor clones docs format; do python3 tools/check_$$tool.py; done
 	@python3 -m unittest discover -q -s tools/tests -t tools
 
-install: build  ## into PREFIX (/usr/local)
+# As it was configured: to configure anew, say GPU= or CMAKE_FLAGS= again.
+install:  ## what was built, into PREFIX (/usr/local); builds it first where nothing was
+	@if [ ! -x build/apps/hostless/hostless ] || [ "$(origin GPU)" != file ] || [ -n "$(CMAKE_FLAGS)" ]; then \
+	  $(MAKE) build; else cmake --build build -j $(JOBS); fi
 	cmake --install build --prefix "$(PREFIX)"
 
 full-product: tests  ## the contract suite's whole product instead of its pairwise cover (minutes)
