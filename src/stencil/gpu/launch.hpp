@@ -29,21 +29,23 @@ inline void start(void const* kernel, dim3 blocks, int threads, void** parameter
       HOSTLESS_GPU(LaunchKernel)(kernel, blocks, dim3(static_cast<unsigned>(threads)), parameters, 0, stream),
       "launching a stencil");
 }
+/// How much shared memory a kernel may have belongs to the kernel, which several threads launch with shapes of
+/// their own: held from asking for it to the launch.
+inline std::mutex shared_memory_asked;
 /// With more shared memory than kernels have unasked.
 inline void start_with_shared(void const* kernel, dim3 blocks, int threads, void** parameters,
                               std::int64_t shared, HOSTLESS_GPU(Stream_t) stream) {
+  std::lock_guard<std::mutex> const alone(shared_memory_asked);
   ask_for_shared(kernel, shared);
   check(HOSTLESS_GPU(LaunchKernel)(kernel, blocks, dim3(static_cast<unsigned>(threads)), parameters,
                                    static_cast<std::size_t>(shared), stream),
         "launching a stencil");
 }
 /// All blocks at once, for they wait for each other. Where parts share a GPU the launcher has given each a
-/// share of the multiprocessors: the vendor checks one kernel at a time. How much shared memory a kernel may ask
-/// for belongs to the kernel, which several threads launch with their own shapes.
+/// share of the multiprocessors: the vendor checks one kernel at a time.
 inline void launch_together(void const* kernel, dim3 blocks, int threads, void** parameters,
                             std::size_t shared, bool shares_device, HOSTLESS_GPU(Stream_t) stream) {
-  static std::mutex asking;
-  std::lock_guard<std::mutex> const alone(asking);
+  std::lock_guard<std::mutex> const alone(shared_memory_asked);
   ask_for_shared(kernel, static_cast<std::int64_t>(shared));
   dim3 const of_block(static_cast<unsigned>(threads));
   check(shares_device ? HOSTLESS_GPU(LaunchKernel)(kernel, blocks, of_block, parameters, shared, stream)
