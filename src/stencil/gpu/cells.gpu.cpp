@@ -116,6 +116,26 @@ void const* of_type(OwnCells const& cells, Of4* of4, Of8* of8) {
   return cells.value_bytes == 4 ? reinterpret_cast<void const*>(of4) : reinterpret_cast<void const*>(of8);
 }
 
+struct Rows {
+  std::byte* first;
+  std::size_t pitch;
+};
+/// Rows that lie further apart than the runtime's copies of rows take, which is what its MaxPitch says on every
+/// GPU, are copied one by one.
+void copy_rows(Rows const& to, Rows const& from, std::size_t width, std::size_t rows, Stream const& stream) {
+  constexpr std::size_t most_pitch = 0x7fffffff;
+  if (to.pitch <= most_pitch && from.pitch <= most_pitch) {
+    check(HOSTLESS_GPU(Memcpy2DAsync)(to.first, to.pitch, from.first, from.pitch, width, rows,
+                                      HOSTLESS_GPU(MemcpyDefault), stream.get()),
+          "copying cells");
+    return;
+  }
+  for (std::size_t r = 0; r < rows; ++r)
+    check(HOSTLESS_GPU(MemcpyAsync)(to.first + r * to.pitch, from.first + r * from.pitch, width,
+                                    HOSTLESS_GPU(MemcpyDefault), stream.get()),
+          "copying cells");
+}
+
 /// Planes of rows, by whole rows where the caller's are contiguous, else through a plane in between.
 template <bool in>
 void copy_host(OwnCells const& own, CellArray const& theirs, Stream const& stream) {
@@ -139,15 +159,10 @@ void copy_host(OwnCells const& own, CellArray const& theirs, Stream const& strea
     };
     if (in && !whole)
       each([&](std::byte* packed, std::byte const* cell) { std::memcpy(packed, cell, bytes); });
-    void* const host = whole ? plane : between.data();
-    std::size_t const host_pitch = whole ? static_cast<std::size_t>(their_pitch) : width;
-    auto const to = in ? ours : static_cast<std::byte*>(host);
-    auto const from = in ? static_cast<std::byte*>(host) : ours;
-    std::size_t const to_pitch = in ? static_cast<std::size_t>(pitch) : host_pitch;
-    std::size_t const from_pitch = in ? host_pitch : static_cast<std::size_t>(pitch);
-    check(HOSTLESS_GPU(Memcpy2DAsync)(to, to_pitch, from, from_pitch, width, rows,
-                                      HOSTLESS_GPU(MemcpyDefault), stream.get()),
-          "copying cells");
+    Rows const on_gpu{ours, static_cast<std::size_t>(pitch)};
+    Rows const on_host =
+        whole ? Rows{plane, static_cast<std::size_t>(their_pitch)} : Rows{between.data(), width};
+    copy_rows(in ? on_gpu : on_host, in ? on_host : on_gpu, width, rows, stream);
     if (!whole || p + 1 == planes) stream.wait();
     if (!in && !whole)
       each([&](std::byte const* packed, std::byte* cell) { std::memcpy(cell, packed, bytes); });

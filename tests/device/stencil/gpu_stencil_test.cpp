@@ -1,5 +1,9 @@
 // Stencils on a GPU: every way to step them, named stencil, precision, boundary and odd size has the bits of
 // the host's run in every cell and in every change of a step. And endings, arrays of GPU memory, refusals.
+#include <sys/mman.h>
+
+#include <functional>
+#include <memory>
 
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/stencil/body.hpp"
@@ -227,6 +231,32 @@ TEST_F(GpuStencils, ArraysOfAnyStrides) {
       }
     }
   }
+}
+
+// Rows further apart than the runtime's copies of rows can be told; few pages of it are ever there.
+TEST_F(GpuStencils, RowsFarApart) {
+  StencilKernel const kernel = make_stencil("jacobi2d", 2, 4);
+  Grid const grid{{5, 1, 64}, {}};
+  Cells const given(grid, kernel, 0, 1);
+  Cells expected = given;
+  on_host(expected, kernel, 3);
+  constexpr std::int64_t pitch = (std::int64_t{1} << 31) + 512;
+  std::size_t const row = 64 * 4, bytes = static_cast<std::size_t>(4 * pitch) + row;
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED) << "8 GiB of addresses";
+  std::unique_ptr<void, std::function<void(void*)>> const held(memory, [&](void* it) { munmap(it, bytes); });
+  auto* const cells = static_cast<std::byte*>(memory);
+  for (std::size_t a = 0; a < 5; ++a)
+    std::memcpy(cells + static_cast<std::int64_t>(a) * pitch, given.array[0].data() + a * row, row);
+  GpuStencilRun run(grid, kernel, {});
+  run.give(0, {cells, {pitch, pitch, 4}});
+  EXPECT_EQ(run.run(3).status, StencilStatus::steps_done);
+  run.take(0, {cells, {pitch, pitch, 4}});
+  for (std::size_t a = 0; a < 5; ++a)
+    EXPECT_EQ(
+        std::memcmp(cells + static_cast<std::int64_t>(a) * pitch, expected.array[0].data() + a * row, row), 0)
+        << "row " << a;
 }
 
 struct Own {
