@@ -66,7 +66,7 @@ class Arena {
 };
 
 /// Who else stores to an array: processes that open it through the driver, those that find it by its offset in
-/// an arena, or GPUs of this process while kernels of its own poll it.
+/// an arena; and other GPUs, while kernels of its own poll it.
 struct Lending {
   bool to_processes = false;
   Arena* arena = nullptr;

@@ -51,7 +51,7 @@ class Window final : public KernelWindow {
     KernelDuties const& d = *problem.duties;
     contact_ = {
         setup_.device, d.staging * problem.words, problem.ghosts * problem.words, d.answers_here(), {}};
-    lending_ = {setup_.processes, nullptr};
+    lending_ = {setup_.processes, nullptr, true};
     window_ = Array<std::byte>(WindowOffsets(contact_).bytes(), lending_);
     window_.clear();
     if (lending_.to_processes) lent_ = std::make_unique<Lent>();

@@ -356,7 +356,7 @@ class Solve final : public BoundSolve {
     } else if (problem_.ranks > 1) {
       if (problem_.symmetric)
         arena_ = std::make_unique<Arena>(problem_.symmetric->here(), problem_.symmetric->bytes());
-      arguments_.lending = {problem_.processes && !arena_, arena_.get()};
+      arguments_.lending = {problem_.processes && !arena_, arena_.get(), true};
       window_ = std::make_unique<PeerWindow>(
           PeerRank{problem_.rank, problem_.ranks, problem_.processes, problem_.symmetric}, *problem_.copies,
           arguments_.layout, arguments_.lending);

@@ -66,7 +66,7 @@ class PeerStream final : public StreamEndpoint {
         rounds_(setup.rounds),
         offsets_(setup.rounds, setup.ranks),
         sent_(setup.rounds.size()),
-        lending_{setup.processes, nullptr},
+        lending_{setup.processes, nullptr, true},
         opened_(setup.rank, setup.processes, nullptr),
         window_(static_cast<std::size_t>(offsets_.bytes()), lending_),
         exchanges_(static_cast<std::size_t>(offsets_.channels())),

@@ -41,16 +41,17 @@ GridPart::~GridPart() {
 void GridPart::make_waiting(Grid const& whole) {
   waiting_.emplace();
   std::int64_t const value_words = static_cast<std::int64_t>(problem_.text.value_bytes) / 4;
+  Lending const lending{.to_gpus = !is_alone()};  // parts beside store there
   if (problem_.way.cells == GpuCells::resident) {
     waiting_->row_words = (whole.extent[2] + 1) / 2 * 2 * value_words;
     waiting_->words = Array<std::uint64_t>(
-        static_cast<std::size_t>(2 * instance_.fields * whole.extent[0] * waiting_->row_words));
+        static_cast<std::size_t>(2 * instance_.fields * whole.extent[0] * waiting_->row_words), lending);
   } else {
     memory_->make_room_to_keep();
     blocks_ = instance_.blocks_at_once(problem_);
     std::int64_t const halo = std::max(rows_.below, rows_.above) * memory_->row_values();
     waiting_->side_words = 2 * instance_.fields * halo * value_words;
-    waiting_->words = Array<std::uint64_t>(static_cast<std::size_t>(2 * waiting_->side_words));
+    waiting_->words = Array<std::uint64_t>(static_cast<std::size_t>(2 * waiting_->side_words), lending);
   }
   if (!is_alone()) instance_.load(problem_);
   waiting_->clear();
