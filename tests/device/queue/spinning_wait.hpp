@@ -28,9 +28,7 @@ class Meanwhile {
     CudaRuntime::check(cuda_->allocate(&to_free_, 1 << 20), "cudaMalloc");
     CudaRuntime::check(cuda_->pin(&to_unpin_, 1 << 20, 0), "cudaHostAlloc");
     driver_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    auto const keep = [](CudaRuntime::Status status, char const* what) {
-      CudaRuntime::check(status, what);
-    };
+    auto const keep = [](CudaRuntime::Status status, char const* what) { CudaRuntime::check(status, what); };
     calls_ = {
         {"cudaMalloc of 1 MB",
          [=, this] {
