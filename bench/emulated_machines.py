@@ -8,6 +8,7 @@ Needs root, `ip` and `tc`, and the MPI that is asked for. What a rank sends to a
 taken down when the block ends: after errors, and after SIGINT, SIGTERM and SIGHUP too. Only a killed program leaves namespaces behind (`ip netns del`).
 """
 
+import argparse
 import itertools
 import os
 import shutil
@@ -22,6 +23,21 @@ NETWORK = "10.78.0"
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # Python raises KeyboardInterrupt for SIGINT itself
 WAITING = (*ENDING, signal.SIGINT)  # till everything is taken down; of `ip` too, which inherits it
 numbers = itertools.count(1)
+
+
+def parser_of(description):
+    """Options of what runs a hostless between such machines."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("hostless", type=lambda name: str(Path(name).resolve()))
+    parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi")
+    parser.add_argument("--machines", type=int, default=3)
+    parser.add_argument("--ranks", type=int, default=3, help="of each machine")
+    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--limit-s", type=float, default=600, help="of each run")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--picture", type=Path)
+    return parser
 
 
 def call(*words, check=True):

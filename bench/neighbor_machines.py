@@ -9,14 +9,13 @@ medians. Each way then runs alone, at the largest size, and the bytes that each 
 (--over, 15 %), and never less. Exit code 1: other bytes, or a run failed; 3: no namespaces here.
 """
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from emulated_machines import Machines, missing
+from emulated_machines import Machines, missing, parser_of
 
 
 def words_of(pattern):
@@ -29,11 +28,12 @@ def words_of(pattern):
 
 
 def reported(machines, options, folder, *words):
+    """What `bench neighbor` says of those ranks."""
     report = folder / "r.json"
-    command = [options.hostless, "bench", "neighbor", *words, "--json", str(report)]
+    command = [options.hostless, "bench", "neighbor", *map(str, words), "--json", str(report)]
     done = machines.run(command, options.ranks, options.mpi, timeout=options.limit_s)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(words)}: {(done.stdout + done.stderr).strip()[-300:]}")
+        raise RuntimeError(f"{' '.join(map(str, words))}: {(done.stdout + done.stderr).strip()[-300:]}")
     return json.loads(report.read_text())
 
 
@@ -79,24 +79,13 @@ def draw(results, path):
 
 
 def options_of(argv):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("hostless")
-    parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi")
-    parser.add_argument("--machines", type=int, default=3)
-    parser.add_argument("--ranks", type=int, default=3, help="of each machine")
+    parser = parser_of(__doc__)
     parser.add_argument("--rate", default="100mbit")
     parser.add_argument("--delay-us", type=float, default=0)
     parser.add_argument("--patterns", default="rsg:0.6,moore:2:1")
     parser.add_argument("--sizes", default="4096,65536,262144")
-    parser.add_argument("--steps", default="2")
-    parser.add_argument("--repeat", default="5")
     parser.add_argument("--over", type=float, default=15, help="per cent that a link may carry above what is counted")
-    parser.add_argument("--limit-s", type=float, default=600, help="of each run")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--picture", type=Path)
-    options = parser.parse_args(argv)
-    options.hostless = str(Path(options.hostless).resolve())
-    return options
+    return parser.parse_args(argv)
 
 
 def main(argv=None) -> int:

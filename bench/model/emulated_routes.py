@@ -10,7 +10,6 @@ and bytes between machines, and repeats of the chosen and of the fastest route s
 10 % of it, in fewer than 90 %; 3: no namespaces here, or nothing counted.
 """
 
-import argparse
 import itertools
 import json
 import statistics
@@ -20,7 +19,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emulated_machines import Machines, missing  # noqa: E402
+from emulated_machines import Machines, missing, parser_of  # noqa: E402
+from neighbor_machines import reported  # noqa: E402
 
 ROUTES = ("direct", "two_step", "three_step", "split", "leader")
 NETWORK, SPREAD, NEAR, SHARE = 0.8, 0.05, 1.1, 0.9
@@ -56,9 +56,8 @@ def with_known_rate(file, rate):
 
 def measured(machines, options, folder, words, size):
     """{route: microseconds of each repeat}"""
-    report = folder / "measured.json"
-    run(machines, options, "bench", "neighbor", *words, "--ways", ",".join(ROUTES), "--sizes", size, "--steps", options.steps, "--repeat", options.repeat, "--warm-up", 1, "--json", report)
-    return {row["route"]: row for row in json.loads(report.read_text())["neighbor"]}
+    report = reported(machines, options, folder, *words, "--ways", ",".join(ROUTES), "--sizes", size, "--steps", options.steps, "--repeat", options.repeat, "--warm-up", 1)
+    return {row["route"]: row for row in report["neighbor"]}
 
 
 def predicted(options, folder, file, words, size):
@@ -155,24 +154,13 @@ def cases_of(options, rate, folder):
 
 
 def options_of(argv):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("hostless")
-    parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi")
-    parser.add_argument("--machines", type=int, default=3)
-    parser.add_argument("--ranks", type=int, default=3, help="of each machine")
+    parser = parser_of(__doc__)
     parser.add_argument("--rates", default="50mbit,200mbit")
     parser.add_argument("--patterns", type=int, default=30)
     parser.add_argument("--measure-s", type=float, default=20, help="of each machine file")
     parser.add_argument("--files", type=Path, help="a folder for the machine files, RATE.json; those that are there are taken")
-    parser.add_argument("--steps", type=int, default=2)
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--limit-s", type=float, default=600, help="of each run")
     parser.add_argument("--wide", action="store_true", help="judge by those of any spread")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--picture", type=Path)
-    options = parser.parse_args(argv)
-    options.hostless = str(Path(options.hostless).resolve())
-    return options
+    return parser.parse_args(argv)
 
 
 def main(argv=None) -> int:
