@@ -183,4 +183,11 @@ CoarsePatterns box_strips(BoxPartition const& partition, std::array<std::int64_t
   });
 }
 
+std::vector<ExchangeCounts> count_strips(CoarsePatterns const& strips, NodeMap const& nodes) {
+  std::vector<ExchangeCounts> counts;
+  for (Route const route : all_routes)
+    if (!cuts_items(route)) counts.push_back(count_exchange(route, strips.patterns, nodes, strips.weights));
+  return counts;
+}
+
 }  // namespace hostless

@@ -13,8 +13,6 @@ double following_seconds(CostTables const& tables, MessageCosts const& costs, do
 /// Short names by what the machine's file says that they stand for.
 std::vector<std::string> in_words(MachineModel const& machine, std::vector<std::string> sources);
 
-/// What 90 of 100 prices of messages were off at most where they were compared (docs/machine-files.md).
-constexpr double messages_off = 0.26;
 /// Errors  bad_input  the machine has no data of it
 MemoryRate const& memory_rate(MachineModel const& machine, MemoryKind memory);
 

@@ -22,8 +22,6 @@ constexpr double sum_bytes = 8;
                           machine.name, what));
 }
 
-int doublings(int n) { return std::bit_width(static_cast<unsigned>(n - 1)); }
-
 void add_source(std::vector<std::string>& all, MachineModel const& machine, std::string const& source) {
   std::string const text = in_words(machine, {source}).front();
   if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
@@ -92,6 +90,8 @@ MemoryRate const& memory_rate(MachineModel const& machine, MemoryKind memory) {
     no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(memory)));
   return *found;
 }
+
+int doublings(int n) { return std::bit_width(static_cast<unsigned>(n - 1)); }
 
 SumPrice price_sum(MachineModel const& machine, int nodes, int ranks_per_node, MemoryKind memory,
                    double bytes) {

@@ -55,6 +55,11 @@ void add_queue(CLI::App& command, std::string& queue) {
 
 namespace {
 
+Error run_of_no_stream() {
+  return Error(ErrorCode::usage,
+               "--run without --queue peer (nothing else is a stream's work here). Drop it, or name that "
+               "queue.");
+}
 Error too_many_ranks(MessageOptions const& o) {
   return Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (their streams share one). Add "
                                              "--oversubscribe, or use as many GPUs.",
@@ -65,10 +70,7 @@ Error too_many_ranks(MessageOptions const& o) {
 
 void check_queue_options(MessageOptions& o, bool is_halo) {
   bool const is_peer = o.queue == "peer";
-  if (!o.queue_run.empty() && !is_peer)
-    throw Error(ErrorCode::usage,
-                "--run without --queue peer (nothing else is a stream's work here). Drop it, or name that "
-                "queue.");
+  if (!o.queue_run.empty() && !is_peer) throw run_of_no_stream();
   if (o.processor_time && !is_peer)
     throw Error(ErrorCode::usage,
                 "--processor-time without --queue peer (elsewhere processors send). Drop it, or name that "
@@ -388,10 +390,7 @@ void check_life_options(LifeOptions& o, bool names_queue) {
         "--memory gpu without --gpus, or with --queue (it says where processors send halos from). Use "
         "--gpus alone.");
   if (!by_processors) return check_queue_options(common, false);
-  if (!common.queue_run.empty())
-    throw Error(ErrorCode::usage,
-                "--run without --queue peer (nothing else is a stream's work here). Drop it, or name that "
-                "queue.");
+  if (!common.queue_run.empty()) throw run_of_no_stream();
   if (common.ranks.ranks == 0 && !started_by_mpi()) common.ranks.ranks = common.gpus;
   if (common.ranks.ranks > common.gpus && !common.oversubscribe) throw too_many_ranks(common);
 }

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -17,6 +16,7 @@
 #include "hostless/base/error.hpp"
 #include "hostless/machine/nodes.hpp"
 #include "hostless/machine/topology.hpp"
+#include "hostless/model/solve_price.hpp"
 #include "machine/fit_shown.hpp"
 #include "machine/machine_commands.hpp"
 #include "numbers.hpp"
@@ -188,7 +188,6 @@ void time_all(MeasureRequest const& o, Transport& transport, std::vector<Job> co
 
 // A sum of all ranks, as solves form it. Of several on several nodes the part on a node is what as many messages of 8 bytes take.
 SumCosts sums_of(double seconds, NodeMap const& nodes, MachineModel const& machine) {
-  auto const doublings = [](int n) { return std::ceil(std::log2(n)); };
   int const on_node = static_cast<int>(nodes.ranks_of(nodes.node[0]).size()), others = nodes.nodes();
   SumCosts sums{MemoryKind::host, {}, {}, "sums"};
   if (others == 1) {

@@ -7,6 +7,7 @@
 #include "bench/neighbors.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/counts.hpp"
+#include "hostless/model/price.hpp"
 #include "hostless/model/solve_price.hpp"
 #include "lists.hpp"
 #include "machine/way_prices.hpp"
@@ -19,7 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double prices_off = 0.26;  // 90th percentile, docs/machine-files.md
 constexpr int most_radius = 1024, most_dimensions = 4;
 constexpr std::int64_t most_cut_items = 1 << 20;
 
@@ -33,12 +33,7 @@ struct CollectivePrediction {
 };
 
 int ranks_per_node(CollectivePrediction const& o, MachineModel const& machine) {
-  int const there = o.memory == MemoryKind::gpu ? machine.node.gpus() : machine.node.cores();
-  if (o.ranks_per_node > 0) return o.ranks_per_node;
-  if (there == 0)
-    throw Error(ErrorCode::bad_input,
-                fmt::format("{}: no GPUs (a rank each is meant). Use --memory host.", machine.name));
-  return there;
+  return o.ranks_per_node > 0 ? o.ranks_per_node : most_ranks_of_node(machine, o.memory);
 }
 
 // Blocks of so many items, each read by all neighbours.
@@ -118,8 +113,8 @@ ScalingPoint point_of(CollectivePrediction const& o, MachineModel const& machine
     scaling.add_words(way.price->sources, way.price->notes);
   }
   for (double const part : point.parts) point.seconds += part;
-  point.least = point.seconds * (1 - prices_off);
-  point.most = point.seconds * (1 + prices_off);
+  point.least = point.seconds * (1 - messages_off);
+  point.most = point.seconds * (1 + messages_off);
   return point;
 }
 

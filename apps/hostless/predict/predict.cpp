@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
@@ -36,14 +35,13 @@ struct Point {
   SolvedShare share;
   IterationPrice price;
   std::string way = "none";
-  double efficiency = 1.0;
 };
 
 struct Prediction {
   MachineModel machine;
   MatrixGraph graph;  // of what is no lattice
   std::vector<Point> points;
-  std::set<std::string> sources, notes;
+  Scaling scaling;  // the same points
 };
 
 bool is_lattice(PredictRequest const& o) { return o.input.generated() && is_lattice(o.input.problem()); }
@@ -70,10 +68,7 @@ void check_points(PredictRequest const& o, MachineModel const& machine, int per_
                 "poisson27 or monodomain.");
   o.scaling.check_ranks(per_node);
   for (int nodes : o.scaling.nodes) {
-    if (o.scaling.weak && nodes % o.scaling.nodes.front() != 0)
-      throw Error(ErrorCode::usage,
-                  fmt::format("--scaling weak: {} nodes are no multiple of {}, the first ones.", nodes,
-                              o.scaling.nodes.front()));
+    o.scaling.growth(nodes);
     price_iteration(machine, o.method, {1, 1, 0}, setting_of(o, nodes, per_node), nullptr);
   }
 }
@@ -87,8 +82,7 @@ Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int pe
   if (!lattice)
     point.share = share_of_matrix(all.graph, map, LayoutWords{}.parse(o.input.seed).seed);
   else
-    point.share = share_of_lattice(
-        o.scaling.weak ? grown(o.input.problem(), nodes / o.scaling.nodes.front()) : o.input.problem(), map);
+    point.share = share_of_lattice(grown(o.input.problem(), o.scaling.growth(nodes)), map);
   SolveSetting const setting = setting_of(o, nodes, per_node);
   if (point.ranks == 1) {
     point.price = price_iteration(all.machine, o.method, point.share.work, setting, nullptr);
@@ -104,23 +98,31 @@ Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int pe
 
 Prediction predicted(PredictRequest const& o) {
   Prediction all;
-  all.machine = o.scaling.load(all.notes);
+  all.machine = o.scaling.load(all.scaling.notes);
+  all.scaling.title = fmt::format("{} of {} on {}", name(o.method), o.input.describe(), all.machine.name);
+  all.scaling.what = "an iteration";
+  all.scaling.parts = {"product", "vectors", "halo", "sums", "launches"};
   int const per_node = ranks_per_node(o, all.machine);
   check_points(o, all.machine, per_node);
   if (!is_lattice(o)) all.graph = graph_of(o.input);
   for (int nodes : o.scaling.nodes) {
-    Point& point = all.points.emplace_back();
-    point = point_of(o, all, nodes, per_node);
-    Point const& first = all.points.front();
-    double const faster = first.price.seconds / point.price.seconds;
-    point.efficiency = o.scaling.weak ? faster : faster * first.nodes / point.nodes;
-    all.sources.insert(point.price.sources.begin(), point.price.sources.end());
-    all.notes.insert(point.price.notes.begin(), point.price.notes.end());
+    all.points.push_back(point_of(o, all, nodes, per_node));
+    Point const& point = all.points.back();
+    IterationPrice const& p = point.price;
+    all.scaling.add({point.nodes,
+                     point.ranks,
+                     p.seconds,
+                     p.least,
+                     p.most,
+                     {p.product, p.vectors, p.halo, p.sums(), p.launches},
+                     point.way},
+                    o.scaling.weak);
+    all.scaling.add_words(p.sources, p.notes);
   }
   return all;
 }
 
-Json json_of(Point const& point) {
+Json json_of(Point const& point, double efficiency) {
   IterationPrice const& p = point.price;
   return {{"nodes", point.nodes},
           {"ranks", point.ranks},
@@ -141,26 +143,7 @@ Json json_of(Point const& point) {
           {"exchange_s", p.exchange},
           {"exchange", point.way},
           {"share_of_sums", p.sums() / p.seconds},
-          {"efficiency", point.efficiency}};
-}
-
-Scaling scaling_of(PredictRequest const& o, Prediction const& all) {
-  Scaling scaling;
-  scaling.title = fmt::format("{} of {} on {}", name(o.method), o.input.describe(), all.machine.name);
-  scaling.what = "an iteration";
-  scaling.parts = {"product", "vectors", "halo", "sums", "launches"};
-  for (Point const& point : all.points) {
-    IterationPrice const& p = point.price;
-    scaling.add({point.nodes,
-                 point.ranks,
-                 p.seconds,
-                 p.least,
-                 p.most,
-                 {p.product, p.vectors, p.halo, p.sums(), p.launches},
-                 point.way},
-                o.scaling.weak);
-  }
-  return scaling;
+          {"efficiency", efficiency}};
 }
 
 void print_points(PredictRequest const& o, Prediction const& all) {
@@ -169,17 +152,17 @@ void print_points(PredictRequest const& o, Prediction const& all) {
   print("  {:>5} {:>6} {:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>9} {:>8} {:>6}  {}\n", "nodes",
         "ranks", "total", "least", "most", "product", "vectors", "halo", "sums", "launches", "% sums",
         "% eff.", "exchange");
-  for (Point const& point : all.points) {
+  for (std::size_t k = 0; k < all.points.size(); ++k) {
+    Point const& point = all.points[k];
     IterationPrice const& p = point.price;
     print(
         "  {:>5} {:>6} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.2f} {:>8.2f} {:>8.2f} {:>9.2f} {:>8.1f} "
         "{:>6.1f}  {}\n",
         point.nodes, point.ranks, 1e6 * p.seconds, 1e6 * p.least, 1e6 * p.most, 1e6 * p.product,
         1e6 * p.vectors, 1e6 * p.halo, 1e6 * p.sums(), 1e6 * p.launches, 100 * p.sums() / p.seconds,
-        100 * point.efficiency, point.way);
+        100 * all.scaling.points[k].efficiency, point.way);
   }
-  for (std::string const& source : all.sources) print("  source: {}\n", source);
-  for (std::string const& note : all.notes) print("  note: {}\n", note);
+  print_words(all.scaling);
 }
 
 int print_prediction(PredictRequest const& o) {
@@ -192,10 +175,11 @@ int print_prediction(PredictRequest const& o) {
                {"gpus_per_node", ranks_per_node(o, all.machine)},
                {"sums", o.sums == "host" ? "host" : "gpu"},
                {"messages_of", o.scaling.messages_of.empty() ? Json() : Json(o.scaling.messages_of)}};
-  for (Point const& point : all.points) json["points"].push_back(json_of(point));
-  json["sources"] = all.sources;
-  json["notes"] = all.notes;
-  if (!o.scaling.output.empty()) draw_scaling(o.scaling, scaling_of(o, all));
+  for (std::size_t k = 0; k < all.points.size(); ++k)
+    json["points"].push_back(json_of(all.points[k], all.scaling.points[k].efficiency));
+  json["sources"] = all.scaling.sources;
+  json["notes"] = all.scaling.notes;
+  if (!o.scaling.output.empty()) draw_scaling(o.scaling, all.scaling);
   if (!o.scaling.json.empty()) write_text(o.scaling.json, json_text(json));
   if (o.scaling.json != "-") print_points(o, all);
   return 0;

@@ -113,6 +113,23 @@ void ScalingOptions::check_ranks(int ranks_per_node) const {
                                                 n * std::int64_t{ranks_per_node}, most_predicted_ranks));
 }
 
+int ScalingOptions::growth(int at_nodes) const {
+  if (!weak) return 1;
+  if (at_nodes % nodes.front() != 0)
+    throw Error(ErrorCode::usage,
+                fmt::format("--scaling weak: {} nodes are no multiple of {}, the first ones.", at_nodes,
+                            nodes.front()));
+  return at_nodes / nodes.front();
+}
+
+int most_ranks_of_node(MachineModel const& machine, MemoryKind memory) {
+  int const there = memory == MemoryKind::gpu ? machine.node.gpus() : machine.node.cores();
+  if (there == 0)
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}: no GPUs (a rank each is meant). Use --memory host.", machine.name));
+  return there;
+}
+
 void Scaling::add(ScalingPoint point, bool weak) {
   ScalingPoint const& first = points.empty() ? point : points.front();
   double const faster = first.seconds / point.seconds;
@@ -162,6 +179,10 @@ void print_scaling(Scaling const& scaling, bool weak) {
     for (double const part : point.parts) print(" {:>10.2f}", 1e6 * part);
     print(" {:>6.1f}  {}\n", 100 * point.efficiency, point.way);
   }
+  print_words(scaling);
+}
+
+void print_words(Scaling const& scaling) {
   for (std::string const& source : scaling.sources) print("  source: {}\n", source);
   for (std::string const& note : scaling.notes) print("  note: {}\n", note);
 }

@@ -33,7 +33,13 @@ struct ScalingOptions {
   MachineModel load(std::set<std::string>& notes) const;
   /// Errors  usage  more than 2^13 ranks
   void check_ranks(int ranks_per_node) const;
+  /// How many times what the first number of nodes has: 1 where scaling is strong.
+  /// Errors  usage  no multiple of it
+  int growth(int at_nodes) const;
 };
+
+/// A rank for each GPU, or core. Errors  bad_input  the machine has none
+int most_ranks_of_node(MachineModel const& machine, MemoryKind memory);
 
 /// One number of nodes.
 struct ScalingPoint {
@@ -58,8 +64,10 @@ struct Scaling {
 std::string words_of(PricedWay const& way);
 
 nlohmann::ordered_json json_of(Scaling const& scaling);
-/// A line for each point, then sources and notes.
+/// A line for each point, then print_words.
 void print_scaling(Scaling const& scaling, bool weak);
+/// Sources and notes.
+void print_words(Scaling const& scaling);
 /// The picture, the JSON (`head` in front) and the table, as the options ask.
 int show_scaling(ScalingOptions const& options, Scaling const& scaling, nlohmann::ordered_json head);
 

@@ -195,9 +195,7 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
     share.work.border_rows = std::max(share.work.border_rows, border_of(box, grid));
   }
   if (nodes.ranks() == 1) return share;
-  CoarsePatterns const halo = box_strips(boxes, depth, couplings);
-  for (Route route : all_routes)  // others cut strips
-    if (!cuts_items(route)) share.counts.push_back(count_exchange(route, halo.patterns, nodes, halo.weights));
+  share.counts = count_strips(box_strips(boxes, depth, couplings), nodes);
   return share;
 }
 

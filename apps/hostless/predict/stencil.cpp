@@ -28,10 +28,7 @@ struct StencilPrediction {
 };
 
 int ranks_per_node(StencilPrediction const& o, MachineModel const& machine) {
-  int const there = o.memory == MemoryKind::gpu ? machine.node.gpus() : machine.node.cores();
-  if (there == 0)
-    throw Error(ErrorCode::bad_input,
-                fmt::format("{}: no GPUs (a rank each is meant). Use --memory host.", machine.name));
+  int const there = most_ranks_of_node(machine, o.memory);
   if (o.ranks_per_node > there)
     throw Error(ErrorCode::usage,
                 fmt::format("--ranks-per-node {} where a node of {} has {} (a rank each). Give fewer.",
@@ -58,12 +55,7 @@ std::vector<std::int64_t> grown(std::vector<std::int64_t> size, int times) {
 ScalingPoint point_of(StencilPrediction const& o, MachineModel const& machine, int nodes, Scaling& scaling) {
   int const per_node = ranks_per_node(o, machine);
   StencilKernel const kernel = o.kernel();
-  if (nodes % o.scaling.nodes.front() != 0 && o.scaling.weak)
-    throw Error(ErrorCode::usage,
-                fmt::format("--scaling weak: {} nodes are no multiple of {}, the first ones.", nodes,
-                            o.scaling.nodes.front()));
-  Grid const grid =
-      o.words.grid(o.scaling.weak ? grown(o.words.size, nodes / o.scaling.nodes.front()) : o.words.size);
+  Grid const grid = o.words.grid(grown(o.words.size, o.scaling.growth(nodes)));
   ScalingPoint point;
   point.nodes = nodes;
   point.ranks = nodes * per_node;
@@ -76,10 +68,7 @@ ScalingPoint point_of(StencilPrediction const& o, MachineModel const& machine, i
     std::array<std::int64_t, 3> depth{};
     for (std::size_t axis = 0; axis < 3; ++axis) depth[axis] = std::int64_t{o.depth} * kernel.radius[axis];
     CoarsePatterns const halo = box_strips(boxes, depth, kernel.star && o.depth == 1);
-    NodeMap const map = NodeMap::blocks(point.ranks, per_node);
-    std::vector<ExchangeCounts> counts;
-    for (Route const route : all_routes)  // others cut strips
-      if (!cuts_items(route)) counts.push_back(count_exchange(route, halo.patterns, map, halo.weights));
+    auto const counts = count_strips(halo, NodeMap::blocks(point.ranks, per_node));
     auto ways = price_ways(machine, counts, o.memory, kernel.fields * value);
     PricedWay& way = ways[cheapest(ways)];
     point.way = words_of(way);

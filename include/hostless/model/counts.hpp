@@ -72,4 +72,7 @@ CoarsePatterns box_strips(BoxPartition const& partition, std::array<std::int64_t
 CoarsePatterns box_strips(BoxPartition const& partition, std::array<std::int64_t, 3> depth,
                           std::vector<Direction> const& directions);
 
+/// Of every route that sends all cells of a strip by one way. Errors and cost  as count_exchange
+std::vector<ExchangeCounts> count_strips(CoarsePatterns const& strips, NodeMap const& nodes);
+
 }  // namespace hostless

@@ -46,6 +46,9 @@ struct IterationPrice {
 double product_bytes(SolveShare const& share);
 double vector_bytes(PricedMethod method, SolveShare const& share);
 
+/// How often 1 must be doubled to be n or more: rounds of a sum of n ranks.
+int doublings(int n);
+
 /// An all-reduce of all ranks.
 struct SumPrice {
   double on_node = 0.0, between = 0.0;  ///< seconds
