@@ -3,8 +3,8 @@
 
     python3 bench/model/gpu_predicted.py table-*.json [--limit 10] [--json FILE] [--picture FILE.svg]
 
-Microseconds of an iteration are a sum: what each kernel or barrier of a run costs, bytes of matrix and vectors that a GPU moves (at one rate where they stay in its caches, at another from memory; how much stays follows
-from what is stored), and of several GPUs an exchange and the sums of the method by the run and who carries, and what their halos' bytes take. Of every run and transport each second matrix and method (a chessboard) is
+Microseconds of an iteration are a sum: what each kernel or barrier of a run costs, bytes of the matrix that a GPU moves (at one rate where they stay in its caches, at another from memory; how much stays follows
+from what is stored), those of its vectors (written too: so many times what bytes of the matrix cost), and of several GPUs an exchange and the sums of the method by the run and who carries, and what their halos' bytes take. Of every run and transport each second matrix and method (a chessboard) is
 fitted, by relative residuals with Huber's weights; the others are predicted. Values that few measurements decide stay near to usual ones. Exit code 1: the median of the predicted ones is off by more than --limit per cent;
 3: too few measurements.
 """
@@ -26,8 +26,8 @@ BARRIERS = {"cg": 2.5, "pipelined-cg": 1.5}  # of a persistent kernel: one less 
 SUMS = {"cg": 2, "pipelined-cg": 1}  # all-reduces
 VECTORS = {"cg": 88, "pipelined-cg": 128}  # bytes of a row (solve/methods)
 FIELDS = {"cg": 4, "pipelined-cg": 9}
-USUAL = {"phase": 2.5, "cached": 0.17, "memory": 0.27, "capacity": 60.0, "exchange": 15.0, "together": 2.0, "sum": 8.0, "halo": 0.01}  # us, us a megabyte, megabytes, us a kilobyte
-STIFF = {"capacity": 0.3, "halo": 0.1}  # how strongly a value stays near to the usual one; the others 0.03
+USUAL = {"phase": 2.5, "cached": 0.17, "memory": 0.27, "vectors": 1.0, "capacity": 60.0, "exchange": 15.0, "together": 2.0, "sum": 8.0, "halo": 0.01}  # us, us a megabyte, megabytes, us a kilobyte
+STIFF = {"capacity": 0.1, "halo": 0.01}  # how strongly a value stays near to the usual one; the others 0.03. Halos cost from 0.01 (over NVLink) to 1 us a kilobyte (staged)
 
 
 class Cell:
@@ -36,9 +36,9 @@ class Cell:
     def __init__(self, row, transport):
         self.matrix, self.method, self.run, self.gpus, self.us = row["matrix"], row["method"], row["run"], row["gpus"], row["best_us"]
         self.transport = transport if self.gpus > 1 else "alone"
-        self.moved = row["bytes_per_iteration"] / self.gpus / 1e6
-        matrix = row["bytes_per_iteration"] - VECTORS[self.method] * row["rows"]
-        self.stored = (matrix + 8 * FIELDS[self.method] * row["rows"]) / self.gpus / 1e6
+        self.vectors = VECTORS[self.method] * row["rows"] / self.gpus / 1e6
+        self.matrix_bytes = row["bytes_per_iteration"] / self.gpus / 1e6 - self.vectors
+        self.stored = self.matrix_bytes + 8 * FIELDS[self.method] * row["rows"] / self.gpus / 1e6
         self.halo = row["halo_bytes_per_iteration"] / self.gpus / 1e3
 
     def terms(self, value):
@@ -46,7 +46,8 @@ class Cell:
         persistent = self.run == "persistent"
         kept = min(1.0, max(0.0, 2 - self.stored / value((self.run == "persistent", "capacity"))))
         yield "phases", (BARRIERS if persistent else KERNELS)[self.method] * value((self.run, "phase"))
-        yield "bytes", self.moved * (kept * value((persistent, "cached")) + (1 - kept) * value((persistent, "memory")))
+        megabyte = kept * value((persistent, "cached")) + (1 - kept) * value((persistent, "memory"))
+        yield "bytes", (self.matrix_bytes + self.vectors * value((persistent, "vectors"))) * megabyte
         if self.gpus == 1:
             return
         way = (self.run, self.transport)
