@@ -1,6 +1,7 @@
 // Several right-hand sides at once on a GPU: each has the bits that it has alone on the processor.
 #include "columns.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -112,6 +113,50 @@ TEST_F(GpuColumns, EachEndsByItself) {
     setting.solve.rtol = 1e-17;  // beyond the digits: restarts
     expect_bits(a, random_columns(a.rows(), 2), setting, "auto", "beyond the digits");
   }
+}
+
+// In one kernel x is advanced by two iterations at once: odd and even numbers of them, and one alone.
+TEST_F(GpuColumns, AnyNumberOfIterations) {
+  System const grid = System::problem(problem("poisson7", 12, 10, 9)),
+               blocks = System::problem(problem("elasticity-hex8", 5, 4, 7));
+  Setting setting;
+  setting.solve.preconditioner = PreconditionerKind::jacobi;
+  for (int const limit : {1, 2, 3, 4, 7}) {
+    setting.solve.max_iterations = limit;
+    for (int const columns : {2, 3, 4})
+      expect_bits(grid, random_columns(grid.rows(), columns), setting, "auto",
+                  std::to_string(limit) + " iterations");
+    setting.matrix.block = 3;
+    expect_bits(blocks, random_columns(blocks.rows(), 4), setting, "auto",
+                std::to_string(limit) + " of blocks");
+    setting.matrix.block = Setting{}.matrix.block;
+  }
+}
+
+// Beside each other they end after other numbers of iterations, restart, and find out in the middle of an
+// iteration that the matrix is indefinite.
+TEST_F(GpuColumns, EachEndsAfterAnotherNumberOfIterations) {
+  System const a = System::problem(problem("poisson2d", 40, 30, 1));
+  Columns columns = random_columns(a.rows(), 4);
+  for (int const c : {1, 2, 3}) {  // guesses that are ever better
+    auto const at = static_cast<std::size_t>(c);
+    columns.x0[at] = solve_on_threads(a, columns.b[at], columns.x0[at], Setting{}).x;
+    std::vector<double> const off = random_vector(a.rows(), 40 + static_cast<unsigned>(c));
+    for (std::size_t i = 0; i < off.size(); ++i) columns.x0[at][i] += std::pow(10.0, -2 * c) * off[i];
+  }
+  Setting setting;
+  expect_bits(a, columns, setting, "auto", "of four lengths");
+  setting.solve.rtol = 1e-17;
+  expect_bits(a, columns, setting, "auto", "with restarts");
+
+  std::vector<double> diagonal;
+  for (int i = 0; i < 600; ++i) diagonal.push_back(i == 0 ? -1.0 : 1.0 + i % 23);
+  System const indefinite = System::diagonal(diagonal);
+  Columns seen = random_columns(indefinite.rows(), 4);
+  for (int const c : {0, 1, 2, 3})
+    seen.b[static_cast<std::size_t>(c)][0] = c == 3 ? 0.0 : std::pow(10.0, -3 * c);
+  setting.solve.rtol = Setting{}.solve.rtol;
+  expect_bits(indefinite, seen, setting, "auto", "indefinite");
 }
 
 TEST_F(GpuColumns, ChebyshevPolynomials) {

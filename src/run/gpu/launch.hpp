@@ -87,7 +87,8 @@ struct FieldsOfSides {
   static constexpr int most = 9;
   double* apart[most] = {};
   double* together[most] = {};
-  std::int64_t stride = 0;  ///< doubles between two sides of a field that are apart
+  double* turned = nullptr;  ///< the gathered one's second place, of texts that form it by turns
+  std::int64_t stride = 0;   ///< doubles between two sides of a field that are apart
 };
 
 /// Written by the host while a kernel runs.

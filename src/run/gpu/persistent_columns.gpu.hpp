@@ -6,90 +6,40 @@
 // While it runs, entries of the same row lie beside each other: a thread loads those of all sides at once,
 // and memory has a quarter of the places open. What shared memory has room for of the fields that are kept
 // lies there. A side whose gate is closed is computed with the others, and neither stored nor decided on.
+//
+// x is advanced by two iterations at once (AdvancesAndMore): the direction is formed in two places by turns,
+// and the phase that would overwrite one of which x is owed reads and writes x for both. 12 bytes a row and
+// iteration less. What x is owed is settled where the loop is left, and where a side's gate closes.
 
 #include "run/gpu/grid_barrier.gpu.hpp"
+#include "run/gpu/sides.gpu.hpp"
+#include "run/put_off.hpp"
 
 namespace hostless::gpu {
 
-/// G sides of one field's block row, from `first` on, in registers.
-template <int B, int W, int G>
-struct StagedSides {
-  static_assert(G % 2 == 0);
-  double value[B][G];
-
-  template <class View>
-  __device__ __forceinline__ void load(View view, int first, int slot, std::int64_t block_row) {
-    Field const field = ViewTraits<View>::field(view);
-    if (slot < field.on_chip) {
-      double const* const from = on_chip(field, first, slot);
-      HOSTLESS_UNROLL
-      for (int at = 0; at < B * G; ++at) value[at / G][at % G] = from[(at / G * W + at % G) * block_threads];
-    } else {
-      double const* const from = field.memory + block_row * (B * W) + first;
-      HOSTLESS_UNROLL
-      for (int at = 0; at < B * G; at += 2) {
-        EntryPair const pair = *reinterpret_cast<EntryPair const*>(from + at / G * W + at % G);
-        value[at / G][at % G] = pair.of[0];
-        value[at / G][at % G + 1] = pair.of[1];
-      }
-    }
-  }
-  /// stored: a bit for each side that is.
-  template <class View>
-  __device__ __forceinline__ void store(View view, int first, int slot, std::int64_t block_row,
-                                        std::uint32_t stored) const {
-    if constexpr (ViewTraits<View>::writes) {
-      Field const field = ViewTraits<View>::field(view);
-      if (slot < field.on_chip) {
-        double* const to = on_chip(field, first, slot);
-        HOSTLESS_UNROLL
-        for (int at = 0; at < B * G; ++at)
-          if ((stored >> (first + at % G) & 1u) != 0)
-            to[(at / G * W + at % G) * block_threads] = value[at / G][at % G];
-        return;
-      }
-      double* const to = field.memory + block_row * (B * W) + first;
-      if (stored == (1u << W) - 1u) {
-        HOSTLESS_UNROLL
-        for (int at = 0; at < B * G; at += 2)
-          *reinterpret_cast<EntryPair*>(to + at / G * W + at % G) = {value[at / G][at % G],
-                                                                     value[at / G][at % G + 1]};
-      } else {
-        HOSTLESS_UNROLL
-        for (int at = 0; at < B * G; ++at)
-          if ((stored >> (first + at % G) & 1u) != 0) to[at / G * W + at % G] = value[at / G][at % G];
-      }
-    }
-  }
-
- private:
-  __device__ static __forceinline__ double* on_chip(Field const& field, int first, int slot) {
-    return pool() + field.shared + (slot * (B * W) + first) * block_threads + threadIdx.x;
-  }
-};
-/// One of them, as bodies see it.
-template <int B, int W, int G>
-struct Side {
-  StagedSides<B, W, G>& staged;
-  int number;
-  __device__ __forceinline__ double& operator()(BlockRow<B>, int j) const { return staged.value[j][number]; }
-};
-
-/// W: sides that there is room for; values: how many of a State's are used.
-template <int B, int W, int values>
+/// W: sides that there is room for; values: how many of a State's are used; by_turns: the text says
+/// `fused_update`, and puts off what x is advanced by.
+template <int B, int W, int values, bool by_turns>
 class ColumnsRun {
  public:
   using Block = SharedOf<W, most_wide_turns>;
   using Barrier = GridBarrier<Ranks::one, Block>;
 
   __device__ ColumnsRun(Block& shared, RowsView const& rows, Layout const& layout, Barrier& barrier,
-                        FieldsOfSides const& fields)
+                        FieldsOfSides const& fields, Owed<W>& owed)
       : shared_(shared),
         left_(layout.shared_values),
         rows_(rows),
         layout_(layout),
         barrier_(barrier),
-        fields_(fields) {}
+        fields_(fields),
+        owed_(owed) {
+    if (by_turns && threadIdx.x == 0) {
+      owed_.here = 0;
+      owed_.older = owed_.newer = 0;
+      owed_.turned = false;
+    }
+  }
 
   __device__ __forceinline__ Field keep(double* memory) {
     Field const field = scratch(memory);
@@ -107,6 +57,13 @@ class ColumnsRun {
   __device__ __forceinline__ Field gathered(double* memory) {
     Field const field{together_of(memory), 0, 0};
     copy<true>(memory, field);
+    if constexpr (by_turns) {  // of sides that have ended either place is saved
+      copy<true>(memory, Field{fields_.turned, 0, 0});
+      if (threadIdx.x == 0) {
+        owed_.array[0] = field.memory;
+        owed_.array[1] = fields_.turned;
+      }
+    }
     barrier_.template barrier_reduce<0>(
         Phase::publish, Visible::here, [] {}, [](std::uint32_t) {});
     return field;
@@ -163,9 +120,28 @@ class ColumnsRun {
         Phase::sweep, Visible::nothing, [] {},
         [&](std::uint32_t orders) { deliver(open, into, decide, orders); });
   }
+  /// Formed in its other place. Where x is owed of that, it is of both, and of all sides that are open.
   template <class Former, class FormerView, class... Rest>
   __device__ __forceinline__ void sweep(Fused<Field, Former, FormerView> const& f, Rest... rest) {
-    publish(f.field, f.body, f.view);
+    static_assert(by_turns);
+    std::uint32_t const open = open_sides();
+    if (open == 0) return;
+    Field const from = f.field;
+    f.field.memory = owed_.array[1 - owed_.here];
+    bool const advances = owed_.older != 0;
+    if (advances) {
+      each_advancing(open, f.body, Turned{from, f.field}, f.view);
+    } else {
+      each<0>(open, f.body, Turned{from, f.field}, f.view);
+    }
+    barrier_.template barrier_reduce<0>(
+        Phase::publish, Visible::here, [] {}, [](std::uint32_t) {});
+    if (threadIdx.x == 0) {
+      owed_.here = 1 - owed_.here;
+      owed_.older = advances ? 0 : owed_.newer;
+      owed_.newer = 0;
+      owed_.turned = true;
+    }
     sweep(f.field, rest...);
   }
   template <class... Rest>
@@ -182,6 +158,23 @@ class ColumnsRun {
         Phase::rows, Visible::nothing, [] {},
         [&](std::uint32_t orders) { deliver(open, into, decide, orders); });
   }
+  template <int K, AdvancesAndMore Body, class Decision, class X, class R, class Q, class P>
+  __device__ __forceinline__ void rows(Into<K> into, Body const& body, Decision const& decide, X x, R r, Q q,
+                                       P) {
+    static_assert(by_turns);
+    std::uint32_t const open = open_sides();
+    if (open == 0) return;
+    if (int const c = static_cast<int>(threadIdx.x); c < W) {
+      owed_.step[owed_.here][c] = Body::step(shared_.state(c));
+      if (c == 0) {
+        owed_.newer = open;
+        owed_.x = x.memory;
+        owed_.x_shared = x.shared;
+        owed_.x_on_chip = x.on_chip;
+      }
+    }
+    rows(into, body.now(), decide, r, q);
+  }
   /// A function of the host: refused before a kernel is launched.
   template <class Function>
   __device__ __forceinline__ void apply(Function const&, Field, Field) {}
@@ -196,7 +189,13 @@ class ColumnsRun {
   __device__ __forceinline__ void repeat(Gate gate, Text const& text) {
     Gate const outer = gate_;
     gate_ = gate;
-    while (loop_goes_on(shared_.states(), W, gate)) text();
+    bool goes_on = loop_goes_on(shared_.states(), W, gate);
+    while (goes_on) {
+      std::uint32_t const open = open_sides();
+      text();
+      goes_on = loop_goes_on(shared_.states(), W, gate);
+      if (by_turns && gate == Gate::iterate && (!goes_on || open_sides() != open)) settle();
+    }
     gate_ = outer;
   }
 
@@ -323,6 +322,80 @@ class ColumnsRun {
       });
     });
   }
+  /// As `each` of p and the view, behind x advanced along what was in p's new place, then in its old one.
+  template <class Body, class View>
+  __device__ __forceinline__ void each_advancing(std::uint32_t open, Body const& body, Turned p, View view) {
+    constexpr int G = together<4>;
+    std::uint32_t const stored = stored_sides(open);
+    State state[W];
+    copy_states(state);
+    Field const x_field = owed_.field_of_x();
+    double const* const step = owed_.step[owed_.here];
+    double const* const older_step = owed_.step[1 - owed_.here];
+    for (int turn = 0; turn < layout_.turns; ++turn) {
+      concretely(body, [&](auto const& concrete) {
+        each_slot<true>(turn, [&](Batch<1> const& b, int slot) {
+          if (!b.valid(0)) return;
+          HOSTLESS_UNROLL
+          for (int first = 0; first < W; first += G) {
+            StagedSides<B, W, G> x, older, newer, other;
+            x.load(x_field, first, slot, b.block_row(0));
+            older.load(p.to, first, slot, b.block_row(0));
+            newer.load(p.from, first, slot, b.block_row(0));
+            other.load(view, first, slot, b.block_row(0));
+            HOSTLESS_UNROLL
+            for (int g = 0; g < G; ++g) {
+              BlockRow<B> const here{static_cast<std::int64_t>(b.block_row(0)) * B, 0};
+              Side<B, W, G> const x_of{x, g}, newer_of{newer, g};
+              advance(older_step[first + g], here, x_of, Side<B, W, G>{older, g});
+              advance(step[first + g], here, x_of, newer_of);
+              concrete(state[first + g], here, Contribution<1>{nullptr}, newer_of, Side<B, W, G>{other, g});
+            }
+            x.store(x_field, first, slot, b.block_row(0), stored);
+            newer.store(p.to, first, slot, b.block_row(0), stored);
+          }
+        });
+      });
+    }
+  }
+  /// x is owed nothing any more, and both places hold the same, whichever is saved of a side that has ended.
+  /// Each thread works on its own rows, as in all phases: no barrier.
+  __device__ __forceinline__ void settle() {
+    __syncthreads();  // where a barrier was lost, none has been behind what was written
+    if (!owed_.turned) return;
+    constexpr int G = together<3>;
+    std::uint32_t const all = (1u << W) - 1u, older_of = owed_.older, newer_of = owed_.newer;
+    Field const x_field = owed_.field_of_x(), there{owed_.array[1 - owed_.here], 0, 0};
+    for (int turn = 0; turn < layout_.turns; ++turn) {
+      each_slot(turn, [&](Batch<1> const& b, int slot) {
+        if (!b.valid(0)) return;
+        for (int first = 0; first < W; first += G) {
+          StagedSides<B, W, G> x, older, newer;
+          older.load(there, first, slot, b.block_row(0));
+          newer.load(Field{owed_.array[owed_.here], 0, 0}, first, slot, b.block_row(0));
+          if ((older_of | newer_of) != 0) x.load(x_field, first, slot, b.block_row(0));
+          HOSTLESS_UNROLL
+          for (int g = 0; g < G; ++g) {
+            int const c = first + g;
+            BlockRow<B> const here{static_cast<std::int64_t>(b.block_row(0)) * B, 0};
+            Side<B, W, G> const x_of{x, g};
+            if ((older_of >> c & 1u) != 0)
+              advance(owed_.step[1 - owed_.here][c], here, x_of, Side<B, W, G>{older, g});
+            if ((newer_of >> c & 1u) != 0)
+              advance(owed_.step[owed_.here][c], here, x_of, Side<B, W, G>{newer, g});
+          }
+          if ((older_of | newer_of) != 0) x.store(x_field, first, slot, b.block_row(0), older_of | newer_of);
+          newer.store(there, first, slot, b.block_row(0), all);
+        }
+      });
+    }
+    __syncthreads();  // all have looked
+    if (threadIdx.x == 0) {
+      owed_.older = owed_.newer = 0;
+      owed_.turned = false;
+    }
+    __syncthreads();
+  }
   struct NoProducts {};
   /// From which on, and a bit for each that is stored.
   struct Sides {
@@ -362,6 +435,7 @@ class ColumnsRun {
   Layout const& layout_;
   Barrier& barrier_;
   FieldsOfSides const& fields_;
+  Owed<W>& owed_;
   Gate gate_ = Gate::solve;
 };
 
@@ -372,13 +446,14 @@ __global__ void __launch_bounds__(block_threads, 1)
                    HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
                    HOSTLESS_PARAMETER FieldsOfSides const fields, FlaggedWord* flagged_words,
                    std::uint32_t* epoch, State* states, int count) {
-  using Run = ColumnsRun<B, W, Data::Descriptor::values>;
+  using Run = ColumnsRun<B, W, Data::Descriptor::values, Data::Descriptor::offers.fuses>;
   __shared__ typename Run::Block shared;
+  __shared__ Owed<W> owed;
   __shared__ PeersOnChip<Ranks::one> alone;
   enter_kernel(shared, alone, layout, nullptr, states, count);
   typename Run::Barrier barrier(shared, layout, control, alone, flagged_words, *epoch);
   {
-    Run run(shared, rows, layout, barrier, fields);
+    Run run(shared, rows, layout, barrier, fields, owed);
     run_text(run, data);
   }
   leave_kernel(shared, barrier.epoch(), states, *epoch, count);

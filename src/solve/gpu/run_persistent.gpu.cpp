@@ -113,13 +113,17 @@ void Persistent::lay_sides_together(Arguments& arguments) {
   std::size_t const values = width * arguments.padded_rows;
   FieldsOfSides& fields = arguments.fields_of_sides;
   fields.stride = arguments.column_stride;
-  together_ = Array<double>(values * static_cast<std::size_t>(instance_.fields));
+  int const arrays = instance_.fields + (instance_.fuses ? 1 : 0);  // of p two
+  together_ = Array<double>(values * static_cast<std::size_t>(arrays));
   together_.clear();
+  auto const array_of = [&](int k) {
+    return together_.data() + values * static_cast<std::size_t>(k) + width * arguments.rows_before;
+  };
   for (int k = 0; k < instance_.fields; ++k) {
     fields.apart[k] = arguments.field[k];
-    fields.together[k] =
-        together_.data() + values * static_cast<std::size_t>(k) + width * arguments.rows_before;
+    fields.together[k] = array_of(k);
   }
+  fields.turned = instance_.fuses ? array_of(instance_.fields) : nullptr;
 }
 
 void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost) {

@@ -5,6 +5,7 @@
 // slices. With a Chebyshev polynomial as preconditioner: publish 40 m and what applying it costs
 // (chebyshev.impl.hpp), no use of M elsewhere; still two sums, and one exchange more for each product.
 
+#include "run/put_off.hpp"
 #include "solve/methods/preconditioners.hpp"
 
 namespace hostless {
@@ -34,20 +35,18 @@ struct ProductDot {
   }
 };
 
-/// x += alpha p; r -= alpha q; sums (r, r) and (r, M r).
+/// r -= alpha q; sums (r, r) and (r, M r).
 template <class M>
-struct Update : Preconditioned<Update, M> {
+struct Reduce : Preconditioned<Reduce, M> {
   M m;
   template <class Other>
-  HOSTLESS_HOST_DEVICE Update(Update<Other> const&, M preconditioner) : m(preconditioner) {}
-  HOSTLESS_HOST_DEVICE explicit Update(M preconditioner) : m(preconditioner) {}
-  template <class L, class Sums, class X, class R, class Q, class P>
-  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, X const& x, R const& r,
-                                       Q const& q, P const& p) const {
-    for (int j = 0; j < L::rows; ++j) {
-      x(block_row, j) = __builtin_fma(s.value[cg::alpha], p(block_row, j), x(block_row, j));
+  HOSTLESS_HOST_DEVICE Reduce(Reduce<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit Reduce(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class R, class Q>
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, R const& r,
+                                       Q const& q) const {
+    for (int j = 0; j < L::rows; ++j)
       r(block_row, j) = __builtin_fma(-s.value[cg::alpha], q(block_row, j), r(block_row, j));
-    }
     double z[L::rows];
     m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j) {
@@ -55,6 +54,24 @@ struct Update : Preconditioned<Update, M> {
       sum.add(0, rj * rj);
       sum.add(1, rj * z[j]);
     }
+  }
+};
+
+/// x += alpha p; r -= alpha q; sums (r, r) and (r, M r). Nothing waits for its first half before x is read: a
+/// run may put that off (decision 0017).
+template <class M>
+struct Update : Preconditioned<Update, M> {
+  M m;
+  template <class Other>
+  HOSTLESS_HOST_DEVICE Update(Update<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit Update(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE static double step(State const& s) { return s.value[cg::alpha]; }
+  HOSTLESS_HOST_DEVICE Reduce<M> now() const { return Reduce<M>(m); }
+  template <class L, class Sums, class X, class R, class Q, class P>
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, X const& x, R const& r,
+                                       Q const& q, P const& p) const {
+    advance(step(s), block_row, x, p);
+    now()(s, block_row, sum, r, q);
   }
 };
 

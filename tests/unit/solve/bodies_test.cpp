@@ -106,6 +106,33 @@ TEST(Bodies, Update) {
   EXPECT_EQ(sums.values, (std::array<double, 4>{100 + 25, 200 + 18 + 64, 300, 400}));
 }
 
+// The half that a run may put off, and the other one.
+TEST(Bodies, UpdateIsItsTwoHalves) {
+  State s;
+  s.value[cg::alpha] = 0.5;
+  Field x(1, 1), r(4, 6), q(2, 4), p(8, 10);
+  Sums sums;
+  Update<Jacobi> const update{jacobi};
+  update.now()(s, block_row, sums.view(), r.view(), q.view());
+  EXPECT_EQ(r.pair(), (Pair{3, 4}));
+  EXPECT_EQ(sums.values, (std::array<double, 4>{100 + 25, 200 + 18 + 64, 300, 400}));
+  EXPECT_EQ(x.pair(), (Pair{1, 1}));
+  double const step = Update<Jacobi>::step(s);
+  s.value[cg::alpha] = 7;  // of the iteration after
+  advance(step, block_row, x.view(), p.view());
+  EXPECT_EQ(x.pair(), (Pair{5, 6}));
+}
+
+// x of two iterations at once has the bits of one after the other: each step rounds, the older one first.
+TEST(Bodies, AdvanceByTwoStepsRoundsTwice) {
+  double const e = 0x1p-53;
+  Field x(1, 1), older(e, 1), newer(e, e);
+  advance(1.0, block_row, x.view(), older.view());
+  advance(1.0, block_row, x.view(), newer.view());
+  EXPECT_EQ(x.pair()[0], 1.0);  // half a unit, lost twice; both together are a whole one
+  EXPECT_EQ(x.pair()[1], 2.0);  // half a unit of 2
+}
+
 TEST(Bodies, UpdatesRoundOnce) {  // fma: (1 + e) (1 - e) - 1 = -e^2, which two roundings lose
   State s;
   double const e = 0x1p-30;
