@@ -153,7 +153,8 @@ int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, 
  * method of the options says so. */
 int hostless_matrix_read(hostless_transport* transport, const char* path, const hostless_options* options,
                          hostless_matrix** matrix);
-/* New values, same pattern, no new plan. */
+/* New values, same pattern, no new plan. The next hostless_solve refuses them (HOSTLESS_BAD_INPUT) where the method
+ * needs a symmetric matrix and they are visibly none. */
 int hostless_matrix_update_values(hostless_matrix* matrix, const int64_t* offsets, const int64_t* columns,
                                   const double* values);
 /* Rows of the whole matrix, and this rank's range as b and x have it; -1 of NULL. Not collective. */

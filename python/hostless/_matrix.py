@@ -412,7 +412,7 @@ class Matrix(_Base):
         GPU are then read, and kept, where they are.
 
         Errors: UsageError (another pattern, another place), BadInputError (not symmetric where the first values were; with comm
-        that is looked at when the next solver is made), MachineError (no room for a second copy; the matrix stays as it was).
+        the next solve says so), MachineError (no room for a second copy; the matrix stays as it was).
         """
         if self._there is not None:
             return self._update_there(A)

@@ -337,7 +337,6 @@ Solver::Solver(Matrix const& matrix, SolveOptions options) {
   auto const begin = Clock::now();
   parts_ = std::make_unique<Parts>(matrix, std::move(options));
   parts_->allocate();
-  if (parts_->options.check_symmetry && parts_->method().needs_symmetric()) parts_->check_symmetry();
   parts_->refresh();
   parts_->tune();
   parts_->time_setup_s = host::Engine::seconds_since(begin);

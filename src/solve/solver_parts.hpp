@@ -49,7 +49,7 @@ struct Solver::Parts : SolveColumn {
   ChebyshevBound bound;
   int preconditioner_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
-  int rounded_version = -1, null_space_version = -1;
+  int symmetry_version = -1, rounded_version = -1, null_space_version = -1;
   std::unique_ptr<Exchange> exchange;
   std::unique_ptr<host::Engine> engine;
   std::unique_ptr<gpu::GpuSolver> gpu;
@@ -87,6 +87,7 @@ struct Solver::Parts : SolveColumn {
 
   void check_options() const;
   void allocate();
+  void refresh_symmetry();
   void check_symmetry();
   struct ConstantImage {
     static constexpr double rounding = 1e-8;
@@ -113,6 +114,7 @@ struct Solver::Parts : SolveColumn {
   void multiply(double const* x, double* y);
   /// All that follows from the matrix' values, where they have changed.
   void refresh() {
+    refresh_symmetry();
     refresh_null_space();
     refresh_rounded();
     refresh_preconditioner();

@@ -128,6 +128,14 @@ void Solver::Parts::allocate() {
   if (is_chebyshev()) require_mutual_neighbours(group(), *exchange, plan, gathered);
 }
 
+// A matrix that was refused stays refused until it has other values.
+void Solver::Parts::refresh_symmetry() {
+  if (!options.check_symmetry || !method().needs_symmetric()) return;
+  if (symmetry_version == matrix.values_version()) return;
+  check_symmetry();
+  symmetry_version = matrix.values_version();
+}
+
 void Solver::Parts::check_symmetry() {
   std::size_t const n = rhs.size();
   std::vector<double> u(n), v(n), au(n), av(n);

@@ -91,7 +91,7 @@ struct SolveOptions {
   std::int64_t checkpoint_every = 0;
   std::string resume_file;  ///< goes on from a checkpoint of the same matrix, plan, method, preconditioner,
                             ///< reduction, null space and b, bit for bit
-  bool check_symmetry = true;  ///< one sample x' A y == y' A x when the solver is made
+  bool check_symmetry = true;  ///< one sample x' A y == y' A x of the first values and of all later ones
   /// By how much the two may differ, of the sum of the terms' sizes.
   double symmetry_tolerance = 1e-9;
   WaitLimits limits = WaitLimits::from_environment();

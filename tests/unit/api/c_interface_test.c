@@ -78,6 +78,17 @@ static int solve_share(hostless_transport* t, void* user) {
     EXPECT(hostless_history(solver, history, 4 * N) == HOSTLESS_OK);
     EXPECT(fabs(history[0] - sqrt((double)N)) < 1e-12); /* x0 = 0: |r0| = |b| */
   }
+  /* New values are looked at as the first ones were: with A[0, 1] not A[1, 0] nothing is solved. */
+  fill(first, last, 1.0, offsets, columns, values);
+  if (first == 0) values[1] = -1.5;
+  EXPECT(hostless_matrix_update_values(matrix, offsets, columns, values) == HOSTLESS_OK);
+  for (int again = 0; again < 2; ++again) {
+    EXPECT(hostless_solve(solver, b, x, &result) == HOSTLESS_BAD_INPUT);
+    EXPECT(strstr(hostless_last_error(), "the matrix is not symmetric") != NULL);
+  }
+  fill(first, last, 1.0, offsets, columns, values);
+  EXPECT(hostless_matrix_update_values(matrix, offsets, columns, values) == HOSTLESS_OK);
+  EXPECT(hostless_solve(solver, b, x, &result) == HOSTLESS_OK && result.status == HOSTLESS_CONVERGED);
   hostless_solver_free(solver);
   hostless_matrix_free(matrix);
   return 0;
