@@ -45,12 +45,12 @@ std::unique_ptr<Transport> open_communicator(MpiVendor mpi, int fortran_communic
 
 std::shared_ptr<Ranks> Ranks::single() { return std::shared_ptr<Ranks>(new Ranks(single_transport())); }
 
-std::shared_ptr<Ranks> Ranks::of_mpi(std::string const& vendor, int fortran_communicator) {
+std::shared_ptr<Ranks> Ranks::of_mpi(std::string const& vendor, int fortran_communicator, bool by_reach) {
   MpiVendor const mpi = mpi_vendor_from(vendor);
   std::unique_ptr<Transport> opened;
   {
     Away const away;
-    opened = open_mpi_transport(mpi, fortran_communicator);
+    opened = open_communicator(mpi, fortran_communicator, by_reach);
   }
   return std::shared_ptr<Ranks>(new Ranks(std::move(opened)));
 }
@@ -224,7 +224,7 @@ nb::list run_threads(int count, nb::callable const& body) {
 void bind_ranks(nb::module_& module) {
   nb::class_<Ranks>(module, "Ranks", "One rank's end of a transport.")
       .def_static("single", &Ranks::single)
-      .def_static("of_mpi", &Ranks::of_mpi, nb::arg("vendor"), nb::arg("communicator"))
+      .def_static("of_mpi", &Ranks::of_mpi, nb::arg("vendor"), nb::arg("communicator"), nb::arg("by_reach"))
       .def(
           "agree",
           [](Ranks& self, std::optional<std::pair<std::string, std::string>> const& problem,

@@ -39,8 +39,8 @@ class Ranks {
 
   /// This thread alone.
   static std::shared_ptr<Ranks> single();
-  /// This process is a rank of an MPI communicator, which is duplicated. Collective.
-  static std::shared_ptr<Ranks> of_mpi(std::string const& vendor, int fortran_communicator);
+  /// This process is a rank of an MPI communicator, which is duplicated; by_reach as open_communicator.
+  static std::shared_ptr<Ranks> of_mpi(std::string const& vendor, int fortran_communicator, bool by_reach);
   /// A rank of run_threads; `lent` lives until `end`.
   explicit Ranks(Transport& lent) : transport_(&lent), watch_(setup_watch()) { note_ranks(); }
   ~Ranks();

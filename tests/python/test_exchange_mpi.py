@@ -4,6 +4,7 @@ import pathlib
 
 import pytest
 
+import hostless
 from test_mpi import check_all_good, run, runs_with
 
 #: What the scripts begin with: a ring of four items a rank.
@@ -26,6 +27,55 @@ def ring(**how):
 
 def pair():
     return np.full(4, float(rank)), np.zeros(2)
+"""
+
+#: Two and two ranks are played to be nodes: messages go both ways.
+BY_REACH = START + """
+from exchange_worlds import World, check_fill, check_sum
+
+os.environ["HOSTLESS_COMPOSITE_RANKS_PER_NODE"] = "2"
+for seed in range(8):
+    world = World(seed, size)
+    world.how["transport"] = "composite"
+    check_fill(world, comm, rank)
+    world.around = world.how["around"] = False
+    check_sum(world, comm, rank)
+name = f"{sys.argv[0]}.plan"
+with ring(transport="composite") as plan:
+    plan.save(name)
+comm.Barrier()
+with hostless.ExchangePlan.load(name, comm=comm, transport="composite") as plan:
+    hostless.Exchange(plan, [pair()]).exchange()
+with hostless.Neighborhood(comm, [(rank - 1) % size], [(rank + 1) % size], transport="composite") as graph:
+    sent, received = np.array([float(rank)]), np.zeros((1, 1))
+    graph.allgather(sent, received).exchange()
+    assert received[0, 0] == (rank - 1) % size
+exchange = hostless.Exchange(comm, [rank], [(rank + 1) % size], transport="composite")
+x = np.array([float(rank), -1.0])
+exchange.update(x)
+exchange.close()
+assert x[1] == (rank + 1) % size
+
+# What transport is said reaches the ranks: it is everybody's, and a word that is none is told to all.
+makes = [lambda how: ring(transport=how), lambda how: hostless.ExchangePlan.load(name, comm=comm, transport=how),
+         lambda how: hostless.ExchangePlan.from_lists(0, {}, {}, comm=comm, transport=how),
+         lambda how: hostless.Exchange(comm, [rank], [], transport=how),
+         lambda how: hostless.Neighborhood(comm, [], [], transport=how)]
+for make in makes:
+    for other, text in (("mpi", f"transport='composite' on {size - 1} of {size} processes"), ("smoke", "transport='")):
+        try:
+            make(other if rank == 0 else "composite")
+            sys.exit(f"accepted, not {text}")
+        except hostless.UsageError as problem:
+            assert text in str(problem), problem
+    try:
+        make("smoke" if rank == 0 else None)
+        sys.exit("accepted")
+    except hostless.Error as problem:
+        assert "transport='smoke'" in str(problem), problem
+comm.Barrier()
+if rank == 0:
+    print("all good")
 """
 
 GOOD = START + """
@@ -160,6 +210,23 @@ os._exit(0)
 @pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
 def test_random_patterns(vendor, ranks, tmp_path):
     check_all_good(vendor, ranks, GOOD, tmp_path)
+
+
+@pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
+def test_messages_by_reach(vendor, tmp_path):
+    check_all_good(vendor, 3, BY_REACH, tmp_path)
+
+
+@pytest.mark.parametrize("comm", [None, "of threads"])
+def test_a_transport_without_processes(comm):
+    def refused(of_thread, *_):
+        with pytest.raises(hostless.UsageError, match="without a communicator of MPI"):
+            hostless.ExchangePlan([of_thread.rank if of_thread else 0], [], comm=of_thread, transport="composite")
+
+    if comm is None:
+        refused(None)
+    else:
+        hostless.run_threads(2, refused)
 
 
 @pytest.mark.parametrize("vendor", ["openmpi", "mpich"])

@@ -16,12 +16,23 @@ from .fields import stream_in_use, stream_of
 GPU_TRANSPORTS = ("auto", "peer", "nccl", "nvshmem", "mpi", "host")
 
 
-def ranks_of(comm: Any) -> Any:
+def ranks_of(comm: Any, transport: Any = None) -> Any:
+    """transport: what `check_carrier` will refuse on all ranks opens MPI alone."""
     if comm is None:
         return _core.Ranks.single()
     if isinstance(comm, _core.Ranks):
         return comm
-    return _core.Ranks.of_mpi(vendor_of(comm), comm.py2f())
+    return _core.Ranks.of_mpi(vendor_of(comm), comm.py2f(), isinstance(transport, str) and transport == "composite")
+
+
+def check_carrier(comm: Any, transport: Any) -> None:
+    if transport is None:
+        return
+    if comm is None or isinstance(comm, _core.Ranks):
+        raise UsageError(f"transport={transport!r} without a communicator of MPI (it says how its processes reach each other). "
+                         "Leave it out.")
+    if word(transport, "transport") not in ("mpi", "composite"):
+        raise UsageError(f"transport={transport!r} (it says how processes of comm reach each other). Use mpi or composite.")
 
 
 def agreed(ranks: Any, prepare: Callable[[], tuple]) -> tuple:
@@ -72,8 +83,8 @@ def _limits(limit: Any) -> tuple:
 class OfRanks:
     """What is made of a communicator, and what ends with it."""
 
-    def _begin(self, comm: Any) -> None:
-        self._ranks = ranks_of(comm)
+    def _begin(self, comm: Any, transport: Any) -> None:
+        self._ranks = ranks_of(comm, transport)
         self._is_of_thread = self._ranks is comm  # whose ranks are not this one's to end
         self._exchanges: Any = weakref.WeakSet()
         self._closed = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import Any, Optional
 
 from .. import _core
 from ..errors import UsageError
@@ -63,7 +63,7 @@ class Exchange(_OfPlan):
             10, both times HOSTLESS_DEADLINE_SCALE. Longer than anything a rank computes between two exchanges.
     gpu_transport
             between GPUs: "peer" (which "auto" takes), "nccl", "nvshmem", "mpi", "host"
-    comm, owned, ghosts, route, ranks_per_node
+    comm, owned, ghosts, route, ranks_per_node, transport
             what hostless.ExchangePlan is made of: `exchange.plan`, which ends with the exchange
 
     Then start, work on what needs no ghosts, finish (or test and wait); as often as you like. In between the owned items may
@@ -77,14 +77,15 @@ class Exchange(_OfPlan):
     """
 
     def __init__(self, plan: Any, fields: Any, ghosts: Any = None, *, limit: Any = None, gpu_transport: str = "auto",
-                 route: str = "auto", ranks_per_node: int = 0):
+                 route: str = "auto", ranks_per_node: int = 0, transport: Optional[str] = None):
         self._updated: Any = None
         if isinstance(plan, ExchangePlan) or (ghosts is None and plan is not None):
-            if ghosts is not None or (route, ranks_per_node) != ("auto", 0):
-                raise UsageError("ghosts, route and ranks_per_node beside a plan (which has them). Leave them out.")
+            if ghosts is not None or (route, ranks_per_node, transport) != ("auto", 0, None):
+                raise UsageError("ghosts, route, ranks_per_node and transport beside a plan (which has them). Leave them out.")
             super().__init__(plan, fields, limit=limit, gpu_transport=gpu_transport)
             return
-        self._plan = ExchangePlan(fields, () if ghosts is None else ghosts, comm=plan, route=route, ranks_per_node=ranks_per_node)
+        self._plan = ExchangePlan(fields, () if ghosts is None else ghosts, comm=plan, route=route, ranks_per_node=ranks_per_node,
+                                  transport=transport)
         self._updated = collections.OrderedDict()  # by the number of the binding, which is that of all ranks
         self._bindings = 0
         self._bound, self._arrays, self._is_on_gpu = _NoFields(self._updated), [], False

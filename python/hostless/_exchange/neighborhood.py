@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
 from .. import _core
 from ..errors import UsageError
-from .bound import Bound, OfRanks, agreed, bind_words
+from .bound import Bound, OfRanks, agreed, bind_words, check_carrier
 from .plan import integers, plan_words
 from .fields import Array, array_of
 
@@ -37,7 +37,7 @@ class Neighborhood(OfRanks):
     sources       ranks that this one receives from, in the order of the blocks that it receives
     destinations  ranks that it sends to, in the order of the blocks that it sends. Both lists may have the own rank, and a
                   rank several times: the k-th block that goes to it is the k-th that it has from there
-    route, ranks_per_node
+    route, ranks_per_node, transport
                   as hostless.ExchangePlan has them
 
     Collective, as are its collectives: every rank makes the same call, and what one of them does wrong is raised on all, before
@@ -47,10 +47,12 @@ class Neighborhood(OfRanks):
     PeerLostError.
     """
 
-    def __init__(self, comm: Any, sources: Any, destinations: Any, *, route: str = "auto", ranks_per_node: int = 0):
-        self._begin(comm)
+    def __init__(self, comm: Any, sources: Any, destinations: Any, *, route: str = "auto", ranks_per_node: int = 0,
+                 transport: Optional[str] = None):
+        self._begin(comm, transport)
 
         def prepare() -> tuple:
+            check_carrier(comm, transport)
             words, same = plan_words(route, False, ranks_per_node)
             return integers(sources, "sources", np.int32).tolist(), integers(destinations, "destinations", np.int32).tolist(), words, same
 

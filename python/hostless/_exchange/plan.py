@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .. import _core
 from .._checks import check_ranks, file_name
 from .._rows import is_array, small, to_numpy, whole, word
 from ..errors import UsageError
-from .bound import OfRanks, agreed
+from .bound import OfRanks, agreed, check_carrier
 
 #: Local numbers have 31 bits.
 MOST_ITEMS = 2**31 - 1
@@ -53,6 +53,8 @@ class ExchangePlan(OfRanks):
             ghosts of lower ranks and in front of all others: `plan.first_owned`; in which order, `plan.order` says.
     ranks_per_node
             0: nodes are found by host name; else so many ranks are a node
+    transport
+            with mpi4py "mpi" (None means it) or "composite": processes of one node exchange through memory that they share
 
     Collective, as `from_lists`, `load` and `save`: every rank makes the same call, and what one of them does wrong, or
     otherwise than the others, is raised on all. With mpi4py the communicator is duplicated, and the plan ends on all ranks
@@ -65,10 +67,11 @@ class ExchangePlan(OfRanks):
     """
 
     def __init__(self, owned: Any, ghosts: Any, *, comm: Any = None, route: str = "auto", around: bool = False,
-                 ranks_per_node: int = 0):
-        self._begin(comm)
+                 ranks_per_node: int = 0, transport: Optional[str] = None):
+        self._begin(comm, transport)
 
         def prepare() -> tuple:
+            check_carrier(comm, transport)
             words, same = plan_words(route, around, ranks_per_node)
             return (integers(owned, "owned", np.int64), integers(ghosts, "ghosts", np.int64), words,
                     f"numbers of items, {same}")
@@ -78,7 +81,7 @@ class ExchangePlan(OfRanks):
 
     @classmethod
     def from_lists(cls, owned: int, send: Any, receive: Any, *, comm: Any = None, route: str = "auto", around: bool = False,
-                   ranks_per_node: int = 0) -> "ExchangePlan":
+                   ranks_per_node: int = 0, transport: Optional[str] = None) -> "ExchangePlan":
         """A plan from lists, as neighbourhood collectives have them: item send[r][k] of this rank becomes the ghost
         receive[s][k] of rank r, where s is this rank.
 
@@ -89,9 +92,10 @@ class ExchangePlan(OfRanks):
         Errors: as the class; UsageError also for lists of different lengths at both ends, which names both ranks.
         """
         plan = cls.__new__(cls)
-        plan._begin(comm)
+        plan._begin(comm, transport)
 
         def prepare() -> tuple:
+            check_carrier(comm, transport)
             words, same = plan_words(route, around, ranks_per_node)
             size = plan._ranks.size
             if not 0 <= whole(owned, "owned") <= MOST_ITEMS:
@@ -102,15 +106,20 @@ class ExchangePlan(OfRanks):
         return plan
 
     @classmethod
-    def load(cls, path: Any, *, comm: Any = None) -> "ExchangePlan":
+    def load(cls, path: Any, *, comm: Any = None, transport: Optional[str] = None) -> "ExchangePlan":
         """A plan that `save` has written, for as many ranks. Every rank reads the file; rank 0 proves the plans of all.
 
         Errors: BadInputError (no plan file, or a wrong one, with the place), UsageError (of another number of ranks; other
         files on other ranks).
         """
         plan = cls.__new__(cls)
-        plan._begin(comm)
-        name, = agreed(plan._ranks, lambda: (file_name(path), "a plan file"))
+        plan._begin(comm, transport)
+
+        def prepare() -> tuple:
+            check_carrier(comm, transport)
+            return file_name(path), "a plan file"
+
+        name, = agreed(plan._ranks, prepare)
         plan._plan = _core.PlannedExchange.of_file(plan._ranks, name)
         return plan
 
