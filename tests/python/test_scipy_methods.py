@@ -93,7 +93,9 @@ def test_as_scipy(method, a, singular):
     ours, info, result = getattr(hostless, method)(a, b, rtol=RTOL, maxiter=20 * a.shape[0], full_output=True)
     assert info == 0, result.message
     assert np.linalg.norm(b - a @ ours) <= RTOL * np.linalg.norm(b) * (1 + 1e-6)
-    assert abs(result.iterations - count) <= max(2, 0.1 * count), (result.iterations, count)
+    # Sums in another order: seen are 0.8 % (4 of 516) and 3 of 86, mostly the same count.
+    share = {"minres": 0.015, "bicgstab": 0.05}[method]
+    assert abs(result.iterations - count) <= max(2, share * count), (result.iterations, count)
     # Equal but for what a residual of that size leaves open.
     smallest = np.min(np.abs(np.linalg.svd(a.toarray(), compute_uv=False)[:-1 if singular else None]))
     difference = ours - theirs
