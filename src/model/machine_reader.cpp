@@ -231,7 +231,7 @@ std::vector<MemoryRate> memory_of(JsonValue const& value, MachineModel const& ma
   if (value.is_no_data()) return all;
   for (JsonValue const& entry : value.list()) {
     entry.require_keys({"memory", "bytes_per_s", "least_bytes_per_s", "most_bytes_per_s", "source"},
-                       {"products"});
+                       {"products", "bytes"});
     MemoryRate rate;
     rate.memory = static_cast<MemoryKind>(entry.at("memory").choice(names_of(all_memory_kinds)));
     rate.vectors = rate_of(entry);
@@ -239,6 +239,7 @@ std::vector<MemoryRate> memory_of(JsonValue const& value, MachineModel const& ma
       entry.at("products").require_keys({"bytes_per_s", "least_bytes_per_s", "most_bytes_per_s"});
       rate.products = rate_of(entry.at("products"));
     }
+    if (entry.has("bytes")) rate.bytes = entry.at("bytes").number(units::bytes);
     rate.source = source_of(entry, machine);
     require_once(entry.at("memory"), all, rate.memory);
     all.push_back(std::move(rate));

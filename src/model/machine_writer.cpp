@@ -101,6 +101,7 @@ Json memory_json(std::vector<MemoryRate> const& all) {
     Json entry = {{"memory", name(rate.memory)}};
     entry.update(rate_json(rate.vectors));
     if (rate.products) entry["products"] = rate_json(*rate.products);
+    if (rate.bytes) entry["bytes"] = *rate.bytes;
     entry["source"] = rate.source;
     list.push_back(std::move(entry));
   }

@@ -133,6 +133,22 @@ double vector_bytes(PricedMethod method, SolveShare const& share) {
   return (24 * (method == PricedMethod::cg ? 3 : 6) + 24) * share.rows;
 }
 
+double kept_bytes(PricedMethod method, SolveShare const& share) {
+  int const vectors = method == PricedMethod::cg ? 5 : 8;
+  return 12 * share.entries + (4 + 8 * vectors) * share.rows;
+}
+
+std::string why_it_does_not_fit(MachineModel const& machine, PricedMethod method, SolveShare const& share,
+                                SolveSetting const& setting) {
+  MemoryRate const& memory = memory_rate(machine, setting.memory);
+  double const ranks = setting.memory == MemoryKind::host ? setting.ranks_per_node : 1;
+  double const kept = kept_bytes(method, share) * ranks;
+  if (!memory.bytes || kept <= *memory.bytes) return {};
+  return fmt::format("matrix and vectors of a {} take {:.1f} GiB or more, and it has {:.1f}",
+                     setting.memory == MemoryKind::host ? "node" : "GPU", kept / 0x1p30,
+                     *memory.bytes / 0x1p30);
+}
+
 MachineModel with_all_spans(MachineModel machine, std::vector<std::string>& notes) {
   for (MemoryKind memory : all_memory_kinds) {
     MessageCosts const* const off = machine.costs.find(MessageSpan::off_node, memory);

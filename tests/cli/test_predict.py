@@ -89,6 +89,31 @@ class Predict(Command):
         few = self.run_it("predict", "C.mtx", "--machine", "frontier", "--nodes", "4", "--gpus-per-node", 8, code=2)
         self.assertIn("32 ranks for 16 rows", few.stderr)
 
+    def test_what_does_not_fit_has_no_price(self):
+        # 12 bytes an entry, 44 a row; a die of Frontier has 64 GiB.
+        lattice = ("--generate", "poisson7", "--size", 2048, "--machine", "frontier", "--gpus-per-node", 8)
+        points = self.points(*lattice, "--nodes", "1,2,4")
+        kept = [12 * (7 * 2**33 - 6 * 2048**2) / p["ranks"] + 44 * p["rows_of_a_rank"] for p in points]
+        self.assertEqual([k > 64 * 2**30 for k in kept], [True, False, False])
+        self.assertEqual(["refused" in p for p in points], [True, False, False])
+        self.assertEqual(points[0]["refused"], "matrix and vectors of a GPU take 128.0 GiB or more, and it has 64.0")
+        self.assertNotIn("seconds", points[0])
+        self.assertEqual(points[1]["efficiency"], 1)  # the first that can be
+        self.assertIn("      1      8 refused: matrix", self.run_it("predict", *lattice, "--nodes", "1,2").stdout)
+        self.assertIn("Use more nodes", self.run_it("predict", *lattice, "--nodes", "1", code=2).stderr)
+
+    def test_what_the_method_refuses_has_no_price(self):
+        Path(self.folder, "A.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 2\n2 2 2\n1 2 -1\n")
+        self.assertIn("symmetric", self.run_it("predict", "A.mtx", "--machine", "frontier", "--nodes", "1", "--gpus-per-node", 1, code=3).stderr)
+
+    def test_it_is_said_how_rows_are_dealt(self):
+        words = ("--machine", "frontier", "--nodes", "1", "--gpus-per-node", 4)
+        self.run_it("generate", "poisson2d", "--size", 40, "-o", "A.mtx")
+        self.run_it("generate", "poisson1d", "--size", 4000, "-o", "B.mtx")
+        for matrix, dealt in ((("A.mtx",), "metis"), (("B.mtx",), "contiguous"), (("--generate", "poisson2d", "--size", 40), "boxes")):
+            self.assertEqual(self.points(*matrix, *words)[0]["dealt"], dealt)
+            self.assertIn(f"note: rows are dealt {'in ' if dealt == 'boxes' else ''}{dealt}", self.run_it("predict", *matrix, *words).stdout)
+
     def test_what_is_missing_is_named(self):
         words = ("predict", "--generate", "poisson1d", "--size", 100000, "--nodes", "2")
         self.assertIn("no data of on_socket messages", self.run_it(*words, "--machine", "lumi", code=3).stderr)

@@ -108,6 +108,8 @@ int show(std::string const& file, std::string const& json, std::string const& pi
       if (sweep != nullptr)
         print("memory     {:<15} {:<9} {:.4g} GB/s, between {:.4g} and {:.4g}  [{}]\n", name(rate.memory),
               what, 1e-9 * sweep->bytes_per_s, 1e-9 * sweep->least, 1e-9 * sweep->most, rate.source);
+  for (MemoryRate const& rate : machine.memory)
+    if (rate.bytes) print("memory     {:<15} {:.1f} GiB\n", name(rate.memory), *rate.bytes / 0x1p30);
   auto const doubling = [](std::optional<double> const& seconds) {
     return seconds ? fmt::format("{:.3g} us", 1e6 * *seconds) : std::string("no data");
   };

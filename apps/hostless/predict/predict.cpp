@@ -35,13 +35,15 @@ struct Point {
   SolvedShare share;
   IterationPrice price;
   std::string way = "none";
+  std::string refused;  ///< why a solve there cannot be; it has no price
+  double efficiency = 0;
 };
 
 struct Prediction {
   MachineModel machine;
   MatrixGraph graph;  // of what is no lattice
   std::vector<Point> points;
-  Scaling scaling;  // the same points
+  Scaling scaling;  // the points that have a price
 };
 
 bool is_lattice(PredictRequest const& o) { return o.input.generated() && is_lattice(o.input.problem()); }
@@ -84,6 +86,8 @@ Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int pe
   else
     point.share = share_of_lattice(grown(o.input.problem(), o.scaling.growth(nodes)), map);
   SolveSetting const setting = setting_of(o, nodes, per_node);
+  point.refused = why_it_does_not_fit(all.machine, o.method, point.share.work, setting);
+  if (!point.refused.empty()) return point;
   if (point.ranks == 1) {
     point.price = price_iteration(all.machine, o.method, point.share.work, setting, nullptr);
     return point;
@@ -94,6 +98,14 @@ Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int pe
   point.way = words_of(way);
   point.price = price_iteration(all.machine, o.method, point.share.work, setting, &*way.price);
   return point;
+}
+
+// Parts of METIS and boxes have borders of other lengths.
+std::string dealt_words(Point const& point) {
+  std::string const dealt = name(point.share.dealing);
+  if (point.share.dealing == Dealing::boxes)
+    return "rows are dealt in " + dealt + "; a solve deals contiguous rows, or by METIS";
+  return fmt::format("rows are dealt {}: {} ranks", dealt, point.ranks);
 }
 
 Prediction predicted(PredictRequest const& o) {
@@ -107,7 +119,9 @@ Prediction predicted(PredictRequest const& o) {
   if (!is_lattice(o)) all.graph = graph_of(o.input);
   for (int nodes : o.scaling.nodes) {
     all.points.push_back(point_of(o, all, nodes, per_node));
-    Point const& point = all.points.back();
+    Point& point = all.points.back();
+    all.scaling.notes.insert(dealt_words(point));
+    if (!point.refused.empty()) continue;
     IterationPrice const& p = point.price;
     all.scaling.add({point.nodes,
                      point.ranks,
@@ -118,32 +132,42 @@ Prediction predicted(PredictRequest const& o) {
                      point.way},
                     o.scaling.weak);
     all.scaling.add_words(p.sources, p.notes);
+    point.efficiency = all.scaling.points.back().efficiency;
   }
+  if (all.scaling.points.empty())
+    throw Error(ErrorCode::usage, fmt::format("--nodes {}: {}. Use more nodes.", all.points.back().nodes,
+                                              all.points.back().refused));
   return all;
 }
 
-Json json_of(Point const& point, double efficiency) {
+Json json_of(Point const& point) {
   IterationPrice const& p = point.price;
-  return {{"nodes", point.nodes},
-          {"ranks", point.ranks},
-          {"rows", point.share.rows},
-          {"entries", point.share.entries},
-          {"rows_of_a_rank", point.share.work.rows},
-          {"seconds", p.seconds},
-          {"least_s", p.least},
-          {"most_s", p.most},
-          {"terms",
-           {{"product_s", p.product},
-            {"vectors_s", p.vectors},
-            {"halo_s", p.halo},
-            {"sums_on_node_s", p.sums_on_node},
-            {"sums_between_s", p.sums_between},
-            {"sum_copies_s", p.sum_copies},
-            {"launches_s", p.launches}}},
-          {"exchange_s", p.exchange},
-          {"exchange", point.way},
-          {"share_of_sums", p.sums() / p.seconds},
-          {"efficiency", efficiency}};
+  Json json = {{"nodes", point.nodes},
+               {"ranks", point.ranks},
+               {"rows", point.share.rows},
+               {"entries", point.share.entries},
+               {"rows_of_a_rank", point.share.work.rows},
+               {"dealt", name(point.share.dealing)}};
+  if (!point.refused.empty()) {
+    json["refused"] = point.refused;
+    return json;
+  }
+  json.update(Json{{"seconds", p.seconds},
+                   {"least_s", p.least},
+                   {"most_s", p.most},
+                   {"terms",
+                    {{"product_s", p.product},
+                     {"vectors_s", p.vectors},
+                     {"halo_s", p.halo},
+                     {"sums_on_node_s", p.sums_on_node},
+                     {"sums_between_s", p.sums_between},
+                     {"sum_copies_s", p.sum_copies},
+                     {"launches_s", p.launches}}},
+                   {"exchange_s", p.exchange},
+                   {"exchange", point.way},
+                   {"share_of_sums", p.sums() / p.seconds},
+                   {"efficiency", point.efficiency}});
+  return json;
 }
 
 void print_points(PredictRequest const& o, Prediction const& all) {
@@ -152,15 +176,18 @@ void print_points(PredictRequest const& o, Prediction const& all) {
   print("  {:>5} {:>6} {:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>9} {:>8} {:>6}  {}\n", "nodes",
         "ranks", "total", "least", "most", "product", "vectors", "halo", "sums", "launches", "% sums",
         "% eff.", "exchange");
-  for (std::size_t k = 0; k < all.points.size(); ++k) {
-    Point const& point = all.points[k];
+  for (Point const& point : all.points) {
+    if (!point.refused.empty()) {
+      print("  {:>5} {:>6} refused: {}\n", point.nodes, point.ranks, point.refused);
+      continue;
+    }
     IterationPrice const& p = point.price;
     print(
         "  {:>5} {:>6} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.2f} {:>8.2f} {:>8.2f} {:>9.2f} {:>8.1f} "
         "{:>6.1f}  {}\n",
         point.nodes, point.ranks, 1e6 * p.seconds, 1e6 * p.least, 1e6 * p.most, 1e6 * p.product,
         1e6 * p.vectors, 1e6 * p.halo, 1e6 * p.sums(), 1e6 * p.launches, 100 * p.sums() / p.seconds,
-        100 * all.scaling.points[k].efficiency, point.way);
+        100 * point.efficiency, point.way);
   }
   print_words(all.scaling);
 }
@@ -175,8 +202,7 @@ int print_prediction(PredictRequest const& o) {
                {"gpus_per_node", ranks_per_node(o, all.machine)},
                {"sums", o.sums == "host" ? "host" : "gpu"},
                {"messages_of", o.scaling.messages_of.empty() ? Json() : Json(o.scaling.messages_of)}};
-  for (std::size_t k = 0; k < all.points.size(); ++k)
-    json["points"].push_back(json_of(all.points[k], all.scaling.points[k].efficiency));
+  for (Point const& point : all.points) json["points"].push_back(json_of(point));
   json["sources"] = all.scaling.sources;
   json["notes"] = all.scaling.notes;
   if (!o.scaling.output.empty()) draw_scaling(o.scaling, all.scaling);

@@ -97,6 +97,7 @@ std::vector<Read> reads_of(MatrixGraph const& graph, std::vector<std::int32_t> c
 struct Dealt {
   std::vector<std::int32_t> part;
   std::vector<Read> reads;
+  Dealing dealing = Dealing::contiguous;
 };
 
 Dealt dealt(MatrixGraph const& graph, int ranks, int seed) {
@@ -106,15 +107,16 @@ Dealt dealt(MatrixGraph const& graph, int ranks, int seed) {
   for (Read const& read : reads) ++ghosts[static_cast<std::size_t>(read.reader)];
   double const worst = static_cast<double>(*std::max_element(ghosts.begin(), ghosts.end()));
   if (worst * ranks <= most_ghosts * static_cast<double>(graph.rows()))
-    return {std::move(part), std::move(reads)};
+    return {std::move(part), std::move(reads), Dealing::contiguous};
   SetupStage const stage("partitioning");
   part = partition_graph(graph.first, graph.other, ranks, seed);
   reads = reads_of(graph, part);
-  return {std::move(part), std::move(reads)};
+  return {std::move(part), std::move(reads), Dealing::metis};
 }
 
 std::vector<Pattern> patterns_of(Dealt const& rows, int ranks) {
-  auto const& [part, reads] = rows;
+  auto const& part = rows.part;
+  auto const& reads = rows.reads;
   std::vector<Pattern> patterns(static_cast<std::size_t>(ranks));
   std::vector<std::int32_t> number;  // of a row among those of its rank
   number.reserve(part.size());
@@ -157,6 +159,11 @@ SolveShare work_of(MatrixGraph const& graph, std::vector<std::int32_t> const& pa
 }
 
 }  // namespace
+
+char const* name(Dealing dealing) {
+  constexpr std::array names = {"boxes", "contiguous", "metis"};
+  return names[static_cast<std::size_t>(dealing)];
+}
 
 bool is_lattice(ProblemOptions const& problem) {
   constexpr std::array kinds = {"poisson1d", "poisson2d", "poisson7", "poisson27", "monodomain"};
@@ -203,7 +210,7 @@ MatrixGraph graph_of(InputOptions const& input) {
   MatrixGraph graph;
   SetupShown shown(true);
   run_on_threads(1, [&](Group& group) {
-    auto const source = input.open(group, nullptr, 0, Symmetry::any);
+    auto const source = input.open(group, nullptr, 0, Symmetry::required);  // both methods need it
     std::int64_t const rows = source->global_rows();
     if (rows > std::numeric_limits<std::int32_t>::max())
       throw Error(ErrorCode::usage, fmt::format("{} rows (at most 2^31 - 1 are dealt to ranks; lattices are "
@@ -240,6 +247,7 @@ SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes, int 
   SetupShown shown(true);
   run_on_threads(1, [&](Group&) {
     Dealt const rows = dealt(graph, nodes.ranks(), seed);
+    share.dealing = rows.dealing;
     share.rows = static_cast<double>(graph.rows());
     share.entries = std::accumulate(graph.row_entries.begin(), graph.row_entries.end(), 0.0);
     share.work = work_of(graph, rows.part, nodes.ranks());

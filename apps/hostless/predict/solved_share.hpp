@@ -10,11 +10,16 @@
 
 namespace hostless {
 
+/// How ranks have got their rows.
+enum class Dealing : std::uint8_t { boxes, contiguous, metis };
+char const* name(Dealing dealing);
+
 /// The work of the slowest rank, and what the exchange of all ranks sends by each route that was counted.
 struct SolvedShare {
   SolveShare work;
   double rows = 0.0, entries = 0.0;    ///< of the whole matrix
   std::vector<ExchangeCounts> counts;  ///< empty: one rank
+  Dealing dealing = Dealing::boxes;
 };
 
 /// Whether a generated problem is a lattice of boxes (poisson1d, 2d, 7, 27, monodomain), for which nothing is made.
@@ -34,7 +39,7 @@ struct MatrixGraph {
   std::int64_t rows() const { return static_cast<std::int64_t>(row_entries.size()); }
 };
 
-/// Of a file, or a generated problem. Errors  those of reading; usage  2^31 rows or more
+/// Of a file, or a generated problem. Errors  those of reading; bad_input  not symmetric; usage  2^31 rows or more
 MatrixGraph graph_of(InputOptions const& input);
 
 /// Dealt row by row, also where rows come in blocks: contiguous ones where that leaves few ghosts, else by METIS.

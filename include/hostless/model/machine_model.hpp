@@ -113,6 +113,7 @@ struct MemoryRate {
   SweepRate vectors;                  ///< of long arrays
   std::optional<SweepRate> products;  ///< of a sparse matrix; absent: as of arrays
   std::string source;
+  std::optional<double> bytes{};  ///< that there are; absent: no data
 };
 
 /// An all-reduce of 8 bytes of all ranks: so much for each doubling of ranks.

@@ -46,6 +46,13 @@ struct IterationPrice {
 double product_bytes(SolveShare const& share);
 double vector_bytes(PricedMethod method, SolveShare const& share);
 
+/// Bytes that a solve keeps at the very least: 12 an entry, 4 a row (its end), and 8 for each of the vectors x, b, r, p
+/// and A p, pipelined three more.
+double kept_bytes(PricedMethod method, SolveShare const& share);
+/// Why the share does not fit into the machine's memory; empty: it may, or there is no data of it.
+std::string why_it_does_not_fit(MachineModel const& machine, PricedMethod method, SolveShare const& share,
+                                SolveSetting const& setting);
+
 /// How often 1 must be doubled to be n or more: rounds of a sum of n ranks.
 int doublings(int n);
 
