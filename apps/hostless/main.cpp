@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -122,6 +123,22 @@ void refuse_processes(CLI::App const& command) {
   }
 }
 
+// CLI11 2.2 leaves a subcommand at `--` where the words that may follow are none that must: so there is no `--` for it,
+// and what lies behind is nothing that it takes for an option. Files are all that there can be: -A is ./-A. Last word
+// first, as the parser has them.
+std::vector<std::string> words_for_parser(Arguments const& words) {
+  std::vector<std::string> all;
+  bool behind = false;
+  for (std::size_t k = 1; k < words.size(); ++k) {
+    if (!behind && words[k] == "--")
+      behind = true;
+    else
+      all.push_back(behind && words[k].starts_with('-') ? "./" + words[k] : words[k]);
+  }
+  std::reverse(all.begin(), all.end());
+  return all;
+}
+
 Ended run(int argc, char** argv) {
   CLI::App app{"Sparse linear solvers and stencils for one core or a cluster", "hostless"};
   app.set_version_flag("--version", "hostless " HOSTLESS_VERSION);
@@ -152,7 +169,7 @@ Ended run(int argc, char** argv) {
     }
   }
   try {
-    app.parse(argc, argv);
+    app.parse(words_for_parser(arguments));
   } catch (CLI::ParseError const& e) {
     if (e.get_exit_code() != 0) return {not_understood(app, e)};
     std::ostringstream text;  // --help, --version

@@ -27,6 +27,25 @@ class Files(Command):
         (self.folder / "b.npy").write_bytes(npy([1.0, 2.0, 3.0, 4.0]))
 
 
+class EndOfOptions(Files):
+    def test_what_is_behind_it_are_files(self):
+        self.write("-A.mtx", market(chain(4), 4))
+        (self.folder / "--help").write_bytes(npy([1.0, 2.0, 3.0, 4.0]))
+        expected = json.loads(self.run_it("solve", "A.mtx", "b.npy", "--json", "-").stdout)["residual_history"]
+        for words in (("--", "A.mtx", "b.npy"), ("--", "-A.mtx", "--help"), ("A.mtx", "--", "b.npy"), ("-A.mtx", "--", "b.npy")):
+            if words[0] == "-A.mtx":
+                self.run_it("solve", "--json", "-", *words, code=2)
+                continue
+            for ranks in ((), ("--transport", "processes", "--ranks", 2)):
+                solved = json.loads(self.run_it("solve", "--json", "-", *ranks, *words).stdout)
+                self.assertEqual(solved["status"], "converged")
+                if not ranks:
+                    self.assertEqual(solved["residual_history"], expected)
+        self.assertIn("4 rows", self.run_it("info", "--", "-A.mtx").stdout)
+        self.run_it("generate", "poisson1d", "--size", 4, "-o", "B.mtx", "--")
+        self.assertIn("./--json", self.run_it("info", "--", "--json", code=3).stderr)
+
+
 class Unreadable(Files):
     def refused_everywhere(self, name, says):
         for words in readers(name):

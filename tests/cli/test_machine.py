@@ -171,6 +171,9 @@ class Machine(Command):
         self.assertEqual(lines[0]["x"], [8, 12])
         self.run_it("machine", "figures", "--machine", "lassen", "--figure", "4.2", "--generate", "poisson1d", "--json", "-", code=2)
         self.run_it("machine", "figures", "--machine", "lassen", "--gpus", "4", "--json", "-", code=2)
+        for word, value in (("--size", 9), ("--contrast", 4), ("--seed", 2), ("--scale", 0.5), ("--boundary", "neumann")):
+            refused = self.run_it("machine", "figures", "--machine", "lassen", word, value, "--json", "-", code=2)
+            self.assertIn(f"{word} with figure 4.3", refused.stderr)
         self.run_it("machine", "figures", "--machine", "lassen", code=2)
         self.run_it("machine", "figures", "--machine", "lassen", "--output", "a.png", code=2)
         literal = ("machine", "figures", "--machine", "lassen", "--reading", "literal")

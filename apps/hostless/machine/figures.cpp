@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "hostless/base/error.hpp"
 #include "hostless/model/exchange_symbols.hpp"
@@ -120,14 +121,22 @@ void add_machine_figures(CLI::App& machine, std::function<int()>& work) {
                     "Of closed forms, for the picture of 4.2 or 4.3: literal or chosen")
           ->capture_default_str()
           ->check(one_of({"literal", "chosen"}));
+  auto const before = c->get_options();
   o->input.add_problem(*c);
+  std::vector<CLI::Option*> of_problems;
+  for (CLI::Option* const option : c->get_options())
+    if (std::find(before.begin(), before.end(), option) == before.end()) of_problems.push_back(option);
   c->add_option_function<std::string>(
       "--gpus", [o](std::string const& text) { o->gpus = numbers_in("--gpus", text, 1, most_workers); },
       "Of figure 4.2: numbers of GPUs, a rank each");
   reading->needs(c->add_option("--output", o->output, "The picture, .svg"));
   c->add_option("--json", o->json, "Write the lines, in both readings, as JSON; - for standard output");
-  c->callback([o, reading, &work] {
-    work = [o, by_reading = reading->count() > 0] {
+  c->callback([o, reading, of_problems, &work] {
+    work = [o, of_problems, by_reading = reading->count() > 0] {
+      for (CLI::Option const* option : of_problems)
+        if (o->figure != "4.2" && option->count() > 0)
+          throw Error(ErrorCode::usage, fmt::format("{} with figure {} (only 4.2 is of a matrix). Drop it.",
+                                                    option->get_name(), o->figure));
       if (by_reading && !o->figure.starts_with("4."))
         throw Error(
             ErrorCode::usage,
