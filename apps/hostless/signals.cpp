@@ -31,7 +31,7 @@ std::atomic<Manner> manner{Manner::at_once};
 std::atomic<int> wish{0};
 RepeatedWish wished;
 std::atomic<pid_t> companion{0};
-std::atomic<bool> speaks{true};
+std::atomic<bool> speaks{true}, of_mpirun{false};
 
 static_assert(std::atomic<Manner>::is_always_lock_free);
 
@@ -57,6 +57,7 @@ void end_group(pid_t group) {
   if (speaks.load()) {
     say("hostless: ended by ");
     say(number == SIGINT ? "ctrl-C" : "SIGTERM");
+    if (number == SIGTERM && of_mpirun.load()) say(" (mpirun sends it at ctrl-C too)");
     SetupWatch const* const watch = watched.load();
     char const* const what = watch == nullptr ? nullptr : watch->what();
     if (what != nullptr) {
@@ -134,6 +135,7 @@ bool is_first_rank() {
 void catch_signals(SetupWatch& watch) {
   watched = &watch;
   speaks = is_first_rank();
+  of_mpirun = started_by_mpi();
   handle(SIGINT, on_signal);
   handle(SIGTERM, on_signal);
   // What is longer than a file may become is an error of its writer, which tidies up.
@@ -147,6 +149,11 @@ void let_setup_tidy() {
   manner = Manner::tidily;
 }
 void let_solve_answer() { manner = Manner::with_an_answer; }
+char const* words_of_end(int number) {
+  if (number == SIGINT) return "interrupted by ctrl-C (SIGINT)";
+  return of_mpirun.load() ? "asked to end by SIGTERM (mpirun sends it at ctrl-C too)"
+                          : "asked to end by SIGTERM";
+}
 int asked_to_end() noexcept { return wish.load(std::memory_order_relaxed); }
 void take_along(pid_t group) noexcept { companion = group; }
 

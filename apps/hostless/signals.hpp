@@ -22,6 +22,8 @@ void let_solve_answer();
 bool is_first_rank();
 /// The signal that was a wish, or 0.
 int asked_to_end() noexcept;
+/// Who has asked, for the answer: under mpirun ctrl-C comes to ranks as SIGTERM.
+char const* words_of_end(int number);
 /// A process group that dies with this process; 0: none any more.
 void take_along(pid_t group) noexcept;
 

@@ -54,9 +54,7 @@ RunKind run_of(Options const& o) {
 SolveOptions solve_options(Options const& o) {
   SolveOptions s = o.work.solve_options(run_of(o));
   s.run.stop_requested = [] { return asked_to_end() != 0; };
-  s.run.stop_reason = [] {
-    return asked_to_end() == SIGINT ? "interrupted by ctrl-C (SIGINT)" : "asked to end by SIGTERM";
-  };
+  s.run.stop_reason = [] { return words_of_end(asked_to_end()); };
   return s;
 }
 

@@ -174,6 +174,9 @@ FormatRequest FormatRequest::from(std::string const& format, std::string const& 
     request.format = Kind::bsr;
   else if (format == "sell")
     request.format = Kind::sell;
+  else if (format == "diagonals" || format == "diagonals-full" || format == "merge" || format == "vendor")
+    wrong(
+        fmt::format("format '{}' on the processor (only GPUs have it). Use auto, csr, bsr or sell", format));
   else if (format != "auto")
     wrong(fmt::format("format '{}' (unknown).{} Use auto, csr, bsr or sell", format,
                       did_you_mean(format, {"auto", "csr", "bsr", "sell"})));

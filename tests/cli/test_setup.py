@@ -114,6 +114,19 @@ class Interrupted(Command):
                 self.assertIn("interrupted", err)
                 self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_rank_of_mpirun_says_that_it_may_have_been_ctrl_c(self):
+        launcher, missing = launcher_of("openmpi", 1)
+        if missing:
+            self.skipTest(missing)
+        process = self.start("solve", *POISSON, launcher=launcher)
+        self.wait_until(lambda: len(ranks_of(process)) == 1, "a rank", process)
+        rank, = ranks_of(process)
+        self.wait_until(lambda: catches(rank, signal.SIGTERM) and cpu_seconds(rank) > 0.5, "a rank in set-up, which takes many times that",
+                        process)
+        os.kill(rank, signal.SIGTERM)
+        _, err = process.communicate(timeout=SLOWEST)
+        self.assertIn("hostless: ended by SIGTERM (mpirun sends it at ctrl-C too)", err)
+
     def test_under_mpirun(self):
         for vendor in ("openmpi", "mpich"):
             with self.subTest(vendor=vendor):

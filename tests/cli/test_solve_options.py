@@ -226,6 +226,10 @@ class Choices(Command):
             self.assertIn("with 2 row lanes", self.refused(2, "solve", *GRID, "--row-lanes", "2", "--format", form))
         self.assertIn("2 accumulators a row", self.solve(*GRID, "--row-lanes", 2)["choices"]["format"])
 
+    def test_formats_of_gpus_are_known(self):
+        for form in ("diagonals", "diagonals-full", "merge", "vendor"):
+            self.assertIn(f"format '{form}' on the processor (only GPUs have it)", self.refused(2, "solve", *GRID, "--format", form))
+
     def test_polynomial(self):
         polynomial = (*GRID, "--preconditioner", "chebyshev")
         expected = self.solve(*polynomial)

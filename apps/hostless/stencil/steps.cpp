@@ -81,9 +81,9 @@ class Steps {
     Reason const of_all = group_.max(reason());
     if (of_all == Reason::none) return;
     taken_.result.status = StencilStatus::aborted;
-    taken_.result.message = of_all == Reason::interrupt ? "interrupted by ctrl-C (SIGINT)."
+    taken_.result.message = of_all == Reason::interrupt ? fmt::format("{}.", words_of_end(SIGINT))
                             : of_all == Reason::term
-                                ? "asked to end by SIGTERM."
+                                ? fmt::format("{}.", words_of_end(SIGTERM))
                                 : fmt::format("the time limit of {} s was reached.", wanted_.time_limit_s);
   }
 
