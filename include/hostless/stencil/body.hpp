@@ -1,13 +1,16 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "hostless/base/host_device.hpp"
 #include "hostless/base/isa.hpp"
 #include "hostless/stencil/kernel.hpp"
+#include "hostless/stencil/pack.hpp"
 
 /// One's own stencil in C++: a functor that says what a cell becomes. It is compiled for the instruction sets
 /// of the processor, and for GPUs from the same text.
@@ -27,7 +30,8 @@
 /// field f; fields come first, then coefficients. With several fields (`static constexpr int fields`) the
 /// functor returns a std::array<T, fields>. `static constexpr int coefficients` arrays are read and never
 /// written; `static constexpr bool star = false` where it looks at neighbours off the axes. It must look no
-/// farther than its radius.
+/// farther than its radius. `static constexpr bool packs = true` where it does nothing with values but add,
+/// subtract, multiply and divide them: then T may be a Pack, and whole cache lines are computed at once.
 namespace hostless {
 
 template <class Body>
@@ -51,38 +55,53 @@ constexpr bool star_of_body() {
   else
     return true;
 }
+template <class Body>
+constexpr bool packs_of_body() {
+  if constexpr (requires { Body::packs; })
+    return Body::packs;
+  else
+    return false;
+}
 /// Of the axes of Grid.
 template <class Body>
 constexpr std::array<int, 3> radius_of_body() {
   return {Body::axes > 1 ? Body::radius : 0, Body::axes > 2 ? Body::radius : 0, Body::radius};
 }
 
-/// The neighbourhood of one cell, as a functor sees it: rows of host memory and the cell's number in them.
-template <class T, class Body>
+/// The neighbourhood of one cell, as a functor sees it: rows of host memory and the cell's number in them. Of a
+/// Pack V that of as many cells, from that number on.
+template <class T, class Body, class V = T>
 class HostCell {
  public:
-  using value_type = T;
+  using value_type = V;
   static constexpr std::array<int, 3> radius = radius_of_body<Body>();
   static constexpr int rows =
       (fields_of_body<Body>() + coefficients_of_body<Body>()) * (2 * radius[0] + 1) * (2 * radius[1] + 1);
 
+  /// As StencilKernel::row.
+  static constexpr int row(int field, int a, int b) {
+    return (field * (2 * radius[0] + 1) + a + radius[0]) * (2 * radius[1] + 1) + b + radius[1];
+  }
   HOSTLESS_HOST_DEVICE HostCell(T const* const (&in)[rows], std::int64_t cell) : in_(in), cell_(cell) {}
-  HOSTLESS_HOST_DEVICE T of(int field, int x) const requires(Body::axes == 1) { return at(field, 0, 0, x); }
-  HOSTLESS_HOST_DEVICE T of(int field, int y, int x) const requires(Body::axes == 2) {
+  HOSTLESS_HOST_DEVICE V of(int field, int x) const requires(Body::axes == 1) { return at(field, 0, 0, x); }
+  HOSTLESS_HOST_DEVICE V of(int field, int y, int x) const requires(Body::axes == 2) {
     return at(field, y, 0, x);
   }
-  HOSTLESS_HOST_DEVICE T of(int field, int z, int y, int x) const requires(Body::axes == 3) {
+  HOSTLESS_HOST_DEVICE V of(int field, int z, int y, int x) const requires(Body::axes == 3) {
     return at(field, z, y, x);
   }
   template <class... Offsets>
-  HOSTLESS_HOST_DEVICE T operator()(Offsets... offsets) const {
+  HOSTLESS_HOST_DEVICE V operator()(Offsets... offsets) const {
     return of(0, offsets...);
   }
 
  private:
-  HOSTLESS_HOST_DEVICE T at(int field, int a, int b, int c) const {
-    return in_[(field * (2 * radius[0] + 1) + a + radius[0]) * (2 * radius[1] + 1) + b + radius[1]]
-              [cell_ + c];
+  HOSTLESS_HOST_DEVICE V at(int field, int a, int b, int c) const {
+    T const* const row = in_[HostCell::row(field, a, b)];
+    if constexpr (std::is_same_v<V, T>)
+      return row[cell_ + c];
+    else
+      return V::load(row + cell_ + c);
   }
   T const* const (&in_)[rows];
   std::int64_t cell_;
@@ -109,42 +128,140 @@ HOSTLESS_HOST_DEVICE void update_row(Body const& body, T const* const (&in)[Host
   }
 }
 
+/// As HostCell of a Pack V, of rows that are read a pack after the other: neighbours along a row are put together
+/// from two of them, where a load of their own would touch two cache lines.
+template <class T, class Body, class V>
+class PassingCell {
+  using Cell = HostCell<T, Body, V>;
+
+ public:
+  using value_type = V;
+  /// The packs at [first - width, first) and [first, first + width) of each row.
+  PassingCell(T const* const (&in)[Cell::rows], std::int64_t first) : in_(in), first_(first) {
+    each([&](auto k) { before_[k] = V::load(in_[k] + first - V::width), here_[k] = V::load(in_[k] + first); });
+  }
+  void fetch() {
+    each([&](auto k) { after_[k] = V::load(in_[k] + first_ + V::width); });
+  }
+  void pass() {
+    each([&](auto k) { before_[k] = here_[k], here_[k] = after_[k]; });
+    first_ += V::width;
+  }
+  std::int64_t first() const { return first_; }
+  V of(int field, int y, int x) const requires(Body::axes == 2) { return at(field, y, 0, x); }
+  V of(int field, int z, int y, int x) const requires(Body::axes == 3) { return at(field, z, y, x); }
+  template <class... Offsets>
+  V operator()(Offsets... offsets) const {
+    return of(0, offsets...);
+  }
+
+ private:
+  template <class Use>
+  static void each(Use const& use) {
+    [&]<std::size_t... k>(std::index_sequence<k...>) {
+      (use(std::integral_constant<std::size_t, k>{}), ...);
+    }
+    (std::make_index_sequence<Cell::rows>{});
+  }
+  V at(int field, int a, int b, int c) const {
+    int const k = Cell::row(field, a, b);
+    if (c == 0) return here_[k];
+    if (c == -1) return V::last_and(before_[k], here_[k]);
+    if (c == 1) return V::and_first(here_[k], after_[k]);
+    return V::load(in_[k] + first_ + c);
+  }
+  T const* const (&in_)[Cell::rows];
+  std::int64_t first_;
+  V before_[Cell::rows], here_[Cell::rows], after_[Cell::rows];
+};
+
+/// Cells of a row, a pack at a time. Those in the middle begin where a pack of `out` does, for others touch two
+/// cache lines each; what lies before and behind is computed as a whole pack too, some cells of it again: one by
+/// one they would take as long as many packs.
+template <class T, class Body, class V>
+void update_row_by_packs(Body const& body, T const* const (&in)[HostCell<T, Body>::rows],
+                         T* const (&out)[fields_of_body<Body>()], std::int64_t cells) {
+  if (cells < V::width) {
+    if constexpr (V::bytes > 16)
+      return update_row_by_packs<T, Body, Pack<T, V::bytes / 2>>(body, in, out, cells);
+    else
+      return update_row<T, Body>(body, in, out, 0, cells);
+  }
+  auto const keep = [&](auto const& here, std::int64_t first) {
+    if constexpr (fields_of_body<Body>() == 1) {
+      body(here).store(out[0] + first);
+    } else {
+      auto const values = body(here);
+      for (int f = 0; f < fields_of_body<Body>(); ++f)
+        values[static_cast<std::size_t>(f)].store(out[f] + first);
+    }
+  };
+  auto const update = [&](std::int64_t first) { keep(HostCell<T, Body, V>(in, first), first); };
+  auto const place = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out[0]) / sizeof(T));
+  std::int64_t first = -place & (V::width - 1);
+  if (first > 0) update(0);
+  if (first + 3 * V::width <= cells) {
+    update(first);
+    PassingCell<T, Body, V> cell(in, first + V::width);
+    for (; cell.first() + 2 * V::width <= cells; cell.pass()) {
+      cell.fetch();
+      keep(cell, cell.first());
+    }
+    first = cell.first();
+  }
+  for (; first + V::width <= cells; first += V::width) update(first);
+  if (first < cells) update(cells - V::width);
+}
+
+/// The same, as a compiler makes vectors of it; but its last cells are computed as a whole vector too.
 template <class T, class Body>
+HOSTLESS_HOST_DEVICE void update_row_by_cells(Body const& body, T const* const (&in)[HostCell<T, Body>::rows],
+                                              T* const (&out)[fields_of_body<Body>()], std::int64_t cells) {
+  constexpr std::int64_t vector = 64 / static_cast<std::int64_t>(sizeof(T));
+  std::int64_t const whole = cells & -vector;
+  update_row<T, Body>(body, in, out, 0, whole);
+  if (whole == cells) return;
+  if (cells > vector) {
+    update_row<T, Body>(body, in, out, cells - vector, vector);
+  } else {
+    update_row<T, Body>(body, in, out, 0, cells);
+  }
+}
+
+/// bytes  of a pack; 0: none
+template <class T, class Body, int bytes>
 HOSTLESS_HOST_DEVICE void update_cells(CellBlock const& block) {
   Body body;
   if constexpr (!std::is_empty_v<Body>)
     std::memcpy(static_cast<void*>(&body), block.parameters, sizeof(Body));
   constexpr int rows = HostCell<T, Body>::rows, fields = fields_of_body<Body>();
-  for (std::int64_t row = 0; row < block.rows; ++row) {
-    T const* in[rows];
-    for (int k = 0; k < rows; ++k) in[k] = static_cast<T const*>(block.in[k]) + row * block.in_stride[k];
-    T* out[fields];
-    for (int f = 0; f < fields; ++f) out[f] = static_cast<T*>(block.out[f]) + row * block.out_stride;
-    // The last cells of a row are computed as a whole vector too, some of them again: one by one they would
-    // take as long as many vectors.
-    constexpr std::int64_t vector = 64 / static_cast<std::int64_t>(sizeof(T));
-    std::int64_t const whole = block.cells & -vector;
-    update_row<T, Body>(body, in, out, 0, whole);
-    if (whole == block.cells) continue;
-    if (block.cells > vector) {
-      update_row<T, Body>(body, in, out, block.cells - vector, vector);
-    } else {
-      update_row<T, Body>(body, in, out, 0, block.cells);
-    }
+  CellBlock const fixed = block;  // of which no store can be taken to change a member
+  T const* in[rows];
+  T* out[fields];
+  std::int64_t strides[rows];
+  for (int k = 0; k < rows; ++k) in[k] = static_cast<T const*>(fixed.in[k]), strides[k] = fixed.in_stride[k];
+  for (int f = 0; f < fields; ++f) out[f] = static_cast<T*>(fixed.out[f]);
+  for (std::int64_t row = 0; row < fixed.rows; ++row) {
+    if constexpr (bytes > 0)
+      update_row_by_packs<T, Body, Pack<T, bytes>>(body, in, out, fixed.cells);
+    else
+      update_row_by_cells<T, Body>(body, in, out, fixed.cells);
+    for (int k = 0; k < rows; ++k) in[k] += strides[k];
+    for (int f = 0; f < fields; ++f) out[f] += fixed.out_stride;
   }
 }
 
-template <class T, class Body>
+template <class T, class Body, bool packs = packs_of_body<Body>()>
 HOSTLESS_TARGET_BASELINE void update_cells_baseline(CellBlock const& block) {
-  update_cells<T, Body>(block);
+  update_cells<T, Body, packs ? 16 : 0>(block);
 }
-template <class T, class Body>
+template <class T, class Body, bool packs = packs_of_body<Body>()>
 HOSTLESS_TARGET_V3 void update_cells_v3(CellBlock const& block) {
-  update_cells<T, Body>(block);
+  update_cells<T, Body, packs ? 32 : 0>(block);
 }
-template <class T, class Body>
+template <class T, class Body, bool packs = packs_of_body<Body>()>
 HOSTLESS_TARGET_V4 void update_cells_v4(CellBlock const& block) {
-  update_cells<T, Body>(block);
+  update_cells<T, Body, packs ? 64 : 0>(block);
 }
 
 /// The kernel of a functor for values of type T, by the best instruction set of this processor.

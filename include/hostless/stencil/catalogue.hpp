@@ -26,6 +26,7 @@ HOSTLESS_HOST_DEVICE T sixth_of(Cell const& u, T a) {
 /// Jacobi's method for Laplace's equation, as in Ismayilov et al. 2023 (docs/references.md).
 struct Jacobi2d {
   static constexpr int axes = 2, radius = 1;
+  static constexpr bool packs = true;
   template <class Cell>
   HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
     using T = typename Cell::value_type;
@@ -35,6 +36,7 @@ struct Jacobi2d {
 
 struct Jacobi3d {
   static constexpr int axes = 3, radius = 1;
+  static constexpr bool packs = true;
   template <class Cell>
   HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
     using T = typename Cell::value_type;
@@ -46,6 +48,7 @@ struct Jacobi3d {
 /// du/dt = laplacian(u) with explicit steps: k = dt / dx^2, stable up to 1/4 (two axes) and 1/6 (three).
 struct Heat2d {
   static constexpr int axes = 2, radius = 1;
+  static constexpr bool packs = true;
   double k = 0.2;
   template <class Cell>
   HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
@@ -55,6 +58,7 @@ struct Heat2d {
 };
 struct Heat3d {
   static constexpr int axes = 3, radius = 1;
+  static constexpr bool packs = true;
   double k = 0.15;
   template <class Cell>
   HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
@@ -69,6 +73,7 @@ struct Heat3d {
 /// and 1/3.
 struct Wave2d {
   static constexpr int axes = 2, radius = 1, fields = 2;
+  static constexpr bool packs = true;
   double k = 0.25;
   template <class Cell>
   HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
@@ -79,6 +84,7 @@ struct Wave2d {
 };
 struct Wave3d {
   static constexpr int axes = 3, radius = 1, fields = 2;
+  static constexpr bool packs = true;
   double k = 0.25;
   template <class Cell>
   HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
@@ -107,6 +113,7 @@ struct Life {
 /// Gray and Scott's reaction of two substances that diffuse (Pearson 1993): fields u and v, a step of time 1.
 struct GrayScott {
   static constexpr int axes = 2, radius = 1, fields = 2;
+  static constexpr bool packs = true;
   double diffusion_u = 0.16, diffusion_v = 0.08, feed = 0.035, kill = 0.065;
   template <class Cell>
   HOSTLESS_HOST_DEVICE auto operator()(Cell const& w) const {

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace hostless {
+
+/// Values of some cells side by side, on which arithmetic does to each what it does to one: what is written for
+/// a float or a double is computed for a whole vector register. Every value has the bits of one computed alone.
+///
+/// It is handed over by reference, whatever instruction set the caller and the callee are compiled for: its copy
+/// constructor says so.
+template <class T, int size>
+class Pack {
+ public:
+  static constexpr int bytes = size;
+  static constexpr int width = size / static_cast<int>(sizeof(T));
+
+  Pack() = default;
+  Pack(Pack const& other) : values_(other.values_) {}
+  Pack& operator=(Pack const& other) {
+    values_ = other.values_;
+    return *this;
+  }
+  /// The same in all, rounded to T.
+  explicit Pack(double value) : values_(Values{} + static_cast<T>(value)) {}
+  static Pack load(T const* first) {
+    Pack found;
+    std::memcpy(&found.values_, first, bytes);
+    return found;
+  }
+  void store(T* first) const { std::memcpy(first, &values_, bytes); }
+
+  /// The last value of `before` and all but the last of `here`; all but the first of `here` and the first of
+  /// `after`.
+  static Pack last_and(Pack const& before, Pack const& here) { return joined<width - 1>(before, here); }
+  static Pack and_first(Pack const& here, Pack const& after) { return joined<1>(here, after); }
+
+  friend Pack operator+(Pack const& a, Pack const& b) {
+    Pack found;
+    found.values_ = a.values_ + b.values_;
+    return found;
+  }
+  friend Pack operator-(Pack const& a, Pack const& b) {
+    Pack found;
+    found.values_ = a.values_ - b.values_;
+    return found;
+  }
+  friend Pack operator*(Pack const& a, Pack const& b) {
+    Pack found;
+    found.values_ = a.values_ * b.values_;
+    return found;
+  }
+  friend Pack operator/(Pack const& a, Pack const& b) {
+    Pack found;
+    found.values_ = a.values_ / b.values_;
+    return found;
+  }
+
+ private:
+  template <int from>
+  static Pack joined(Pack const& low, Pack const& high) {
+    return [&]<int... k>(std::integer_sequence<int, k...>) {
+      Pack found;
+      found.values_ = __builtin_shufflevector(low.values_, high.values_, (from + k)...);
+      return found;
+    }
+    (std::make_integer_sequence<int, width>{});
+  }
+  typedef T Values __attribute__((vector_size(size)));
+  Values values_;
+};
+
+}  // namespace hostless
