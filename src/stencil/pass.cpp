@@ -7,8 +7,21 @@
 
 namespace hostless {
 
-Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::int64_t cache_bytes)
-    : grid_(grid), kernel_(kernel), cache_bytes_(cache_bytes) {
+namespace {
+/// Of constant length, which is an instruction, where others are a call.
+void copy_value(std::byte* to, std::byte const* from, std::size_t bytes) {
+  if (bytes == 4) {
+    std::memcpy(to, from, 4);
+  } else {
+    std::memcpy(to, from, 8);
+  }
+}
+}  // namespace
+
+Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps, std::int64_t cache_bytes)
+    : grid_(grid), kernel_(kernel), wraps_(wraps), cache_bytes_(cache_bytes) {
+  for (std::size_t a = 0; a < 3; ++a)
+    mirrors_ = mirrors_ || wraps[a] || (grid.boundary[a] == GridBoundary::neumann && kernel.radius[a] > 0);
   in_rows_.resize(at(kernel.rows_read()));
   in_strides_.resize(at(kernel.rows_read()));
   out_rows_.resize(at(kernel.fields));
@@ -17,6 +30,7 @@ Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::int64_t cache_byt
 Box Pass::grown(Box const& wanted, int steps) const {
   Box box = wanted;
   for (std::size_t a = 0; a < 3; ++a) {
+    if (wraps_[a]) continue;
     std::int64_t const reach = std::int64_t{steps} * kernel_.radius[a];
     box.low[a] -= reach;
     box.high[a] += reach;
@@ -29,23 +43,32 @@ Box Pass::grown(Box const& wanted, int steps) const {
 }
 
 void Pass::mirror(GridArray const& array, Box const& box) const {
+  if (!mirrors_) return;
   std::size_t const bytes = static_cast<std::size_t>(array.value_bytes());
   Box around = box;  // grows axis by axis, so that corners are mirrored along all of theirs
   for (int axis = 2; axis >= 0; --axis) {
     std::size_t const a = at(axis);
     std::int64_t const n = grid_.extent[a];
-    if (grid_.boundary[a] != GridBoundary::neumann) continue;
+    if (!wraps_[a] && grid_.boundary[a] != GridBoundary::neumann) continue;
     bool const begins = array.box().low[a] == 0, ends = array.box().high[a] == n;
     for (std::int64_t k = 1; k <= kernel_.radius[a]; ++k)
       for (bool const below : {true, false}) {
         if (below ? !begins : !ends) continue;
-        std::int64_t const to = below ? -k : n - 1 + k, from = below ? k - 1 : n - k;
+        bool const from_low = below != wraps_[a];
+        std::int64_t const to = below ? -k : n - 1 + k;
+        std::int64_t const from = from_low ? k - 1 : n - k;
         Box cells = around;
         cells.low[a] = from, cells.high[a] = from + 1;
-        std::size_t const row = axis == 2 ? bytes : static_cast<std::size_t>(cells.extent(2)) * bytes;
+        if (axis == 2) {
+          std::int64_t const apart = (to - from) * array.value_bytes();
+          each_row(array, cells, [&](std::byte* source, std::int64_t, std::int64_t) {
+            copy_value(source + apart, source, bytes);
+          });
+          continue;
+        }
+        std::size_t const row = static_cast<std::size_t>(cells.extent(2)) * bytes;
         each_row(array, cells, [&](std::byte const* source, std::int64_t i, std::int64_t j) {
-          std::memcpy(array.at(axis == 0 ? to : i, axis == 1 ? to : j, axis == 2 ? to : cells.low[2]), source,
-                      row);
+          std::memcpy(array.at(axis == 0 ? to : i, axis == 1 ? to : j, cells.low[2]), source, row);
         });
       }
     if (begins) around.low[a] = -kernel_.radius[a];

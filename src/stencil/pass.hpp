@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,8 +12,10 @@ namespace hostless {
 /// Steps of one box on one thread: from arrays of cells `steps` old to those of now.
 class Pass {
  public:
+  /// wraps: axes that no rank shares and whose far end `mirror` brings beyond this one; nothing is known there
+  /// before, and cells are stepped from end to end. Without blocks only, at least along the first axis.
   /// cache_bytes: what the rows under way of a blocked pass may take.
-  Pass(Grid const& grid, StencilKernel const& kernel, std::int64_t cache_bytes);
+  Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps, std::int64_t cache_bytes);
 
   /// Cells of `wanted` grown by `steps` radii: what must be known before so many steps. Clipped to what is
   /// stepped at all.
@@ -23,9 +26,12 @@ class Pass {
   /// before, planes in between stay in the cache (after Wellein et al. 2009; docs/references.md).
   void take(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out, int steps,
             Box const& wanted);
-  /// Writes the mirrored cells beyond Neumann boundaries that the array's own box touches. box: cells that
-  /// are known, the own ones and a halo where the grid goes on.
+  /// Writes the mirrored cells beyond Neumann boundaries that the array's own box touches, and those of the
+  /// other end where an axis wraps here. box: cells that are known, the own ones and a halo where the grid goes
+  /// on.
   void mirror(GridArray const& array, Box const& box) const;
+  /// Whether `mirror` has anything to do.
+  bool mirrors() const { return mirrors_; }
 
  private:
   struct Front;
@@ -36,6 +42,8 @@ class Pass {
 
   Grid grid_;
   StencilKernel kernel_;
+  std::array<bool, 3> wraps_;
+  bool mirrors_ = false;
   std::int64_t cache_bytes_;
   std::vector<std::byte> ring_;
   std::vector<void const*> in_rows_;

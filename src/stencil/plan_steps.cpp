@@ -88,15 +88,18 @@ StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& ker
   return chosen;
 }
 
-std::vector<int> passes(int steps, int block_steps, bool looks) {
-  std::vector<int> found;
-  int left = looks ? steps - 1 : steps;
-  while (left > 0) {
-    found.push_back(std::min(left, block_steps));
-    left -= found.back();
-  }
-  if (looks) found.push_back(1);
+std::array<bool, 3> wrapped_axes(BoxPartition const& partition, StencilKernel const& kernel,
+                                 StepsChosen const& chosen) {
+  std::array<bool, 3> found{};
+  for (std::size_t a = 0; a < 3; ++a)
+    found[a] = chosen.block_steps == 1 && kernel.radius[a] > 0 && partition.ranks_along[a] == 1 &&
+               partition.grid.boundary[a] == GridBoundary::periodic;
   return found;
+}
+
+int next_pass(std::int64_t left, int block_steps, bool looks) {
+  std::int64_t const free = looks && left > 1 ? left - 1 : left;
+  return static_cast<int>(std::min(free, std::int64_t{block_steps}));
 }
 
 }  // namespace hostless

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <vector>
 
 #include "hostless/plan/boxes.hpp"
 #include "hostless/stencil/kernel.hpp"
@@ -26,8 +26,13 @@ int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel);
 StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& kernel,
                          StencilOptions const& options, StencilCosts const& costs, std::int64_t cache_bytes);
 
-/// Steps of the passes between two exchanges: their sum is `steps`, none above `block_steps`, the last one 1
-/// where its change is looked at.
-std::vector<int> passes(int steps, int block_steps, bool looks);
+/// Periodic axes that are not cut and whose ends need no exchange: a rank copies a radius of cells from one end
+/// beyond the other before each step. A pass of several steps cannot, and has halos as deep there too.
+std::array<bool, 3> wrapped_axes(BoxPartition const& partition, StencilKernel const& kernel,
+                                 StepsChosen const& chosen);
+
+/// Steps of the next pass where `left` are to be taken, of which the last one's change is looked at or not: at
+/// most block_steps, and that one alone.
+int next_pass(std::int64_t left, int block_steps, bool looks);
 
 }  // namespace hostless

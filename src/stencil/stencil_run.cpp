@@ -67,9 +67,17 @@ struct StencilRun::Parts {
   BoxPartition partition;
   Box box;
   StepsChosen chosen;
+  std::array<bool, 3> wraps;  ///< axes whose far end this rank copies beyond this one itself
   Pass pass;
   std::array<std::int64_t, 3> halo{};
+  bool exchanges = false;       ///< a neighbour has cells that this rank reads, which may be itself
   std::vector<GridArray> now, next, coefficients;
+  /// What a step reads and writes, before and after now and next have changed places an odd number of times.
+  struct Pointers {
+    std::vector<GridArray const*> read, written;
+  };
+  std::array<Pointers, 2> pointers_of;
+  std::size_t turn = 0;
   std::unique_ptr<HaloExchange> exchange, coefficient_exchange;
   std::vector<char> given;
   bool ready = false;  ///< coefficients have halos, both arrays what stays as given; ranks agree on it
@@ -86,12 +94,15 @@ struct StencilRun::Parts {
         partition(boxes),
         box(partition.box(carrying.group().rank())),
         chosen(how),
-        pass(grid, kernel, cache_room().of_core / 2) {
+        wraps(wrapped_axes(partition, kernel, chosen)),
+        pass(grid, kernel, wraps, cache_room().of_core / 2) {
     for (std::size_t a = 0; a < 3; ++a) {
       // where no other rank is, nothing lies beyond the grid but what Neumann ends mirror
-      bool const has_neighbours = partition.ranks_along[a] > 1 || grid.boundary[a] == GridBoundary::periodic;
-      bool const mirrors = grid.boundary[a] == GridBoundary::neumann;
+      bool const has_neighbours =
+          partition.ranks_along[a] > 1 || (grid.boundary[a] == GridBoundary::periodic && !wraps[a]);
+      bool const mirrors = grid.boundary[a] == GridBoundary::neumann || wraps[a];
       halo[a] = std::int64_t{has_neighbours ? chosen.depth : mirrors ? 1 : 0} * kernel.radius[a];
+      exchanges = exchanges || (has_neighbours && kernel.radius[a] > 0);
     }
     given.assign(at(kernel.arrays()), 0);
   }
@@ -102,13 +113,20 @@ struct StencilRun::Parts {
       next.emplace_back(box, halo, kernel.value_bytes);
     }
     for (int c = 0; c < kernel.coefficients; ++c) coefficients.emplace_back(box, halo, kernel.value_bytes);
+    pointers_of[0] = {pointers(now), pointers(next)};
+    pointers_of[1] = {pointers(next), pointers(now)};
+    for (Pointers& one : pointers_of)
+      for (GridArray const& coefficient : coefficients) one.read.push_back(&coefficient);
   }
 
   void bind(StencilOptions const& options) {
     overlap = options.overlap;
     NodeMap const nodes = nodes_of(options, partition);
     // Halos of several steps need corners whatever the stencil is: a neighbour's cells are stepped here too.
-    HaloShape shape{halo, kernel.star && chosen.depth == 1, kernel.fields, kernel.value_bytes};
+    std::array<std::int64_t, 3> exchanged = halo;
+    for (std::size_t a = 0; a < 3; ++a)
+      if (wraps[a]) exchanged[a] = 0;
+    HaloShape shape{exchanged, kernel.star && chosen.depth == 1, kernel.fields, kernel.value_bytes};
     ExchangeOptions bound;
     bound.limits = options.limits;
     bound.sums = Reduction::ordered;
@@ -135,9 +153,9 @@ struct StencilRun::Parts {
   Box with_halo() const {
     Box grown = box;
     for (std::size_t a = 0; a < 3; ++a) {
-      bool const wraps = grid.boundary[a] == GridBoundary::periodic;
-      grown.low[a] = wraps ? box.low[a] - halo[a] : std::max(box.low[a] - halo[a], std::int64_t{0});
-      grown.high[a] = wraps ? box.high[a] + halo[a] : std::min(box.high[a] + halo[a], grid.extent[a]);
+      bool const ends = grid.boundary[a] != GridBoundary::periodic;
+      grown.low[a] = ends ? std::max(box.low[a] - halo[a], std::int64_t{0}) : box.low[a] - halo[a];
+      grown.high[a] = ends ? std::min(box.high[a] + halo[a], grid.extent[a]) : box.high[a] + halo[a];
     }
     return grown;
   }
@@ -181,10 +199,8 @@ struct StencilRun::Parts {
     return stepped;
   }
 
-  std::vector<GridArray const*> read() const {
-    std::vector<GridArray const*> in = pointers(now);
-    for (GridArray const& one : coefficients) in.push_back(&one);
-    return in;
+  void take(int some, Box const& cells) {
+    pass.take(pointers_of[turn].read, pointers_of[turn].written, some, cells);
   }
   /// What the first pass, of `some` of the `count` steps that halos are to last for, can step before they have
   /// come.
@@ -217,7 +233,7 @@ struct StencilRun::Parts {
 
   // What step_and_look asks for.
   int ranks() const { return partition.ranks(); }
-  std::int64_t longest() const { return lasting > 0 ? lasting : chosen.depth; }
+  std::int64_t longest() const { return lasting > 0 ? lasting : exchanges ? chosen.depth : to_come; }
   std::int64_t grain() const { return chosen.depth; }
   std::int64_t least() const { return chosen.block_steps; }
   /// A millisecond, by the largest box, and still not long where a cell takes a microsecond; it grows soon.
@@ -239,12 +255,12 @@ struct StencilRun::Parts {
   /// `inner`. False: a peer is lost.
   bool fetch_halos(int some, Box& inner) {
     if (overlap && ready) inner = inner_of(static_cast<int>(lasting), some);
-    exchange->start(pointers(now));
+    if (exchanges) exchange->start(pointers(now));
     if (inner.cells() > 0) {
       for (GridArray const& one : now) pass.mirror(one, box);
-      pass.take(read(), pointers(next), some, inner);
+      take(some, inner);
     }
-    if (!exchange->finish(pointers(now))) return false;
+    if (exchanges && !exchange->finish(pointers(now))) return false;
     if (!ready) copy_given();
     if (!ready && !fill_coefficients()) return false;
     for (GridArray const& one : now) pass.mirror(one, with_halo());
@@ -253,21 +269,23 @@ struct StencilRun::Parts {
   /// Steps, after an exchange where halos are used up: a look, or an ear for others, does not use them up, so
   /// that exchanges are as far apart as they were chosen to be. False: a peer is lost.
   bool advance(std::int64_t count, bool looks, std::int64_t& taken) {
-    std::vector<int> const all = passes(static_cast<int>(count), chosen.block_steps, looks);
     Box inner;
+    int some = next_pass(count, chosen.block_steps, looks);
     if (lasting == 0) {
-      lasting = std::min(std::int64_t{chosen.depth}, to_come);
-      if (!fetch_halos(all.front(), inner)) return false;
+      lasting = exchanges ? std::min(std::int64_t{chosen.depth}, to_come) : to_come;
+      if (!fetch_halos(some, inner)) return false;
     }
-    bool is_first = true;
-    for (int const some : all) {
-      lasting -= some;
-      Box const wanted = pass.grown(box, static_cast<int>(lasting));
-      for (Box const& piece : is_first ? around(inner, wanted) : std::vector<Box>{wanted})
-        pass.take(read(), pointers(next), some, piece);
-      is_first = false;
-      now.swap(next);
-      if (lasting > 0)
+    for (std::int64_t left = count; left > 0; some = next_pass(left, chosen.block_steps, looks)) {
+      left -= some, lasting -= some;
+      Box const wanted = pass.grown(box, exchanges ? static_cast<int>(lasting) : 0);
+      if (inner.cells() > 0) {
+        for (Box const& piece : around(inner, wanted)) take(some, piece);
+        inner = {};
+      } else {
+        take(some, wanted);
+      }
+      now.swap(next), turn = 1 - turn;
+      if (lasting > 0 && pass.mirrors())
         for (GridArray const& one : now) pass.mirror(one, with_given(wanted));
     }
     to_come -= count;

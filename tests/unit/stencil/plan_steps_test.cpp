@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <array>
 
 #include "hostless/base/error.hpp"
 #include "hostless/stencil/catalogue.hpp"
@@ -57,13 +57,29 @@ TEST(PlanSteps, PassesAddUp) {
   for (int const steps : {1, 2, 7, 16, 17})
     for (int const block : {1, 3, 8})
       for (bool const looks : {false, true}) {
-        auto const found = passes(steps, block, looks);
-        EXPECT_EQ(std::accumulate(found.begin(), found.end(), 0), steps);
-        for (int const one : found) EXPECT_TRUE(one >= 1 && one <= block);
+        int taken = 0, last = 0;
+        for (; taken < steps; taken += last) {
+          last = next_pass(steps - taken, block, looks);
+          ASSERT_TRUE(last >= 1 && last <= block);
+        }
+        EXPECT_EQ(taken, steps);
         if (looks) {
-          EXPECT_EQ(found.back(), 1);
+          EXPECT_EQ(last, 1);
         }
       }
+  EXPECT_EQ(next_pass(std::int64_t{1} << 40, 8, false), 8);
+}
+
+TEST(PlanSteps, AxesThatAreNotCutWrapWithoutAnExchange) {
+  using Axes = std::array<bool, 3>;
+  auto const wrapped = [](std::array<int, 3> along, GridBoundary boundary, int block_steps) {
+    return wrapped_axes({{{64, 1, 64}, {boundary, boundary, boundary}}, along}, make_stencil("jacobi2d", 2, 4),
+                        {8, block_steps});
+  };
+  EXPECT_EQ(wrapped({1, 1, 1}, GridBoundary::periodic, 1), (Axes{true, false, true}));
+  EXPECT_EQ(wrapped({2, 1, 1}, GridBoundary::periodic, 1), (Axes{false, false, true}));
+  EXPECT_EQ(wrapped({2, 1, 1}, GridBoundary::periodic, 2), (Axes{}));
+  EXPECT_EQ(wrapped({1, 1, 1}, GridBoundary::neumann, 1), (Axes{}));
 }
 
 }  // namespace
