@@ -83,10 +83,10 @@ void tell_of_unknown_variables() {
   for (std::string const& one : unknown_variables()) tell("hostless: {}\n", one);
 }
 
-void RankOptions::add(CLI::App& command, char const* shared) {
+void RankOptions::add(CLI::App& command, char const* shared, char const* alone) {
   command
       .add_option("--ranks", ranks,
-                  fmt::format("Ranks that share {} (default: 1, or those of mpirun)", shared))
+                  fmt::format("Ranks that share {} (default: {}, or those of mpirun)", shared, alone))
       ->check(whole_number(1));
   command
       .add_option(

@@ -18,8 +18,8 @@ struct RankOptions {
   int ranks = 0;          ///< 0: 1, or what mpirun has started
   std::string transport;  ///< empty: mpi under mpirun, else threads
 
-  /// shared  what the ranks share, for --help
-  void add(CLI::App& command, char const* shared = "the matrix");
+  /// shared  what the ranks share, for --help; alone: how many they are where no mpirun has started them
+  void add(CLI::App& command, char const* shared = "the matrix", char const* alone = "1");
 };
 
 /// One line on standard error for each variable of the environment that looks like hostless' and is not; with

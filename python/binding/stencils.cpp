@@ -13,13 +13,11 @@
 #include "hostless/base/error.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/stencil/catalogue.hpp"
+#include "stencil/plan_steps.hpp"
 #include "thread_team.hpp"
 
 namespace hostless::python {
 namespace {
-
-/// Cells that a rank must have to be worth its thread: fewer are stepped faster than they are exchanged.
-constexpr std::int64_t cells_worth_a_rank = 1 << 16;
 
 template <class T>
 std::vector<std::byte> bytes_of(std::vector<double> const& values) {
@@ -37,28 +35,11 @@ Grid grid_of(StencilTask const& task) {
   return grid;
 }
 
-/// Whether so many ranks have boxes that halos of `depth` steps do not outgrow.
-bool has_room(Grid const& grid, std::array<int, 3> radius, int ranks, int depth) {
-  BoxPartition partition{grid, {1, 1, 1}};
-  try {
-    partition.ranks_along = least_surface(grid, radius, ranks);
-  } catch (Error const&) {
-    return false;
-  }
-  for (int a = 0; a < 3; ++a)
-    if (partition.thinnest(a) < std::int64_t{radius[static_cast<std::size_t>(a)]} * depth) return false;
-  return true;
-}
-
 int ranks_for(StencilTask const& task, Grid const& grid, StencilKernel const& kernel) {
   auto const& along = task.ranks_along;
   if (along != std::array<int, 3>{0, 0, 0} && task.ranks == 0) return along[0] * along[1] * along[2];
   if (task.ranks > 0) return task.ranks;
-  std::int64_t const cells = grid.extent[0] * grid.extent[1] * grid.extent[2] * kernel.fields;
-  int ranks =
-      static_cast<int>(std::clamp<std::int64_t>(cells / cells_worth_a_rank, 1, processors_of_rank(1, true)));
-  while (ranks > 1 && !has_room(grid, kernel.radius, ranks, std::max(task.depth, 1))) --ranks;
-  return ranks;
+  return ranks_worth(grid, kernel, task.depth, task.steps, processors_of_rank(1, true));
 }
 
 /// What ranks share during a run: the answer of the callback to the look of a step.

@@ -3,13 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "hostless/base/error.hpp"
 #include "hostless/stencil/body.hpp"
+#include "stencil/plain_update.hpp"
 
 namespace hostless {
 
 namespace {
+
+/// Calls use(functor) with the one of a known name; values: of its parameters, all of them.
+template <class Use>
+auto with_named_body(std::string const& name, int axes, std::vector<double> const& values, Use const& use) {
+  using namespace stencils;
+  if (name == "jacobi2d") return use(Jacobi2d{});
+  if (name == "jacobi3d") return use(Jacobi3d{});
+  if (name == "heat") return axes == 2 ? use(Heat2d{values[0]}) : use(Heat3d{values[0]});
+  if (name == "wave") return axes == 2 ? use(Wave2d{values[0]}) : use(Wave3d{values[0]});
+  if (name == "life") return use(Life{});
+  return use(GrayScott{values[0], values[1], values[2], values[3]});
+}
+
+template <class T, class Body>
+CellFunction plain_of() {
+  switch (active_isa()) {
+    case Isa::v4:
+      return update_cells_v4<T, Body, false>;
+    case Isa::v3:
+      return update_cells_v3<T, Body, false>;
+    case Isa::baseline:
+      break;
+  }
+  return update_cells_baseline<T, Body, false>;
+}
 
 template <class Body>
 StencilKernel of_type(Body const& body, char const* name, std::size_t value_bytes) {
@@ -86,17 +113,15 @@ StencilKernel make_stencil(std::string const& name, int axes, std::size_t value_
   if (values.size() != known.parameters.size())
     throw Error(ErrorCode::usage, fmt::format("{} parameters for {} (it has {}). Give all of them, or none.",
                                               values.size(), name, known.parameters.size()));
-  using namespace stencils;
-  if (name == "jacobi2d") return of_type(Jacobi2d{}, known.name, value_bytes);
-  if (name == "jacobi3d") return of_type(Jacobi3d{}, known.name, value_bytes);
-  if (name == "heat")
-    return axes == 2 ? of_type(Heat2d{values[0]}, known.name, value_bytes)
-                     : of_type(Heat3d{values[0]}, known.name, value_bytes);
-  if (name == "wave")
-    return axes == 2 ? of_type(Wave2d{values[0]}, known.name, value_bytes)
-                     : of_type(Wave3d{values[0]}, known.name, value_bytes);
-  if (name == "life") return of_type(Life{}, known.name, value_bytes);
-  return of_type(GrayScott{values[0], values[1], values[2], values[3]}, known.name, value_bytes);
+  return with_named_body(name, axes, values,
+                         [&](auto const& body) { return of_type(body, known.name, value_bytes); });
+}
+
+CellFunction plain_update(std::string const& name, int axes, std::size_t value_bytes) {
+  return with_named_body(name, axes, defaults_of(named_stencil(name), axes), [&](auto const& body) {
+    using Body = std::decay_t<decltype(body)>;
+    return value_bytes == 4 ? plain_of<float, Body>() : plain_of<double, Body>();
+  });
 }
 
 }  // namespace hostless

@@ -40,6 +40,16 @@ int cheapest_depth(BoxPartition const& partition, StencilKernel const& kernel, S
   return best;
 }
 
+bool has_room(Grid const& grid, StencilKernel const& kernel, int ranks, int depth) {
+  BoxPartition partition{grid, {1, 1, 1}};
+  try {
+    partition.ranks_along = least_surface(grid, kernel.radius, ranks);
+  } catch (Error const&) {
+    return false;
+  }
+  return deepest_halo(partition, kernel) >= depth;
+}
+
 }  // namespace
 
 int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel) {
@@ -86,6 +96,18 @@ StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& ker
                                               "the halo of all its steps). Use a depth of at least {}.",
                                               options.block_steps, chosen.depth, options.block_steps));
   return chosen;
+}
+
+int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most) {
+  // 64 x 64 cells on two threads of two: 0.41 us a step, on one 0.54 (jacobi2d, fp32; docs/performance-cpu.md)
+  constexpr double stepped_often = 2048, worth_starting = 1 << 21, stepped_once = 1 << 16;
+  double cells = kernel.fields;
+  for (std::int64_t const extent : grid.extent) cells *= static_cast<double>(extent);
+  double const worth = std::max(cells / stepped_once,
+                                std::min(cells / stepped_often, cells * static_cast<double>(steps) / worth_starting));
+  int ranks = static_cast<int>(std::clamp(worth, 1.0, static_cast<double>(most)));
+  while (ranks > 1 && !has_room(grid, kernel, ranks, std::max(depth, 1))) --ranks;
+  return ranks;
 }
 
 std::array<bool, 3> wrapped_axes(BoxPartition const& partition, StencilKernel const& kernel,

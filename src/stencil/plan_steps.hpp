@@ -26,6 +26,11 @@ int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel);
 StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& kernel,
                          StencilOptions const& options, StencilCosts const& costs, std::int64_t cache_bytes);
 
+/// How many of `most` threads are worth it as ranks for so many steps of a grid where the caller left it open:
+/// each has cells that take longer than its share in exchanges, and altogether more to do than starting it takes.
+/// None whose halo of `depth` steps (0: of one) would not fit.
+int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most);
+
 /// Periodic axes that are not cut and whose ends need no exchange: a rank copies a radius of cells from one end
 /// beyond the other before each step. A pass of several steps cannot, and has halos as deep there too.
 std::array<bool, 3> wrapped_axes(BoxPartition const& partition, StencilKernel const& kernel,

@@ -6,7 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
+#include <future>
+#include <limits>
+#include <memory>
 
+#include "base/processors.hpp"
 #include "file_names.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/machine/bandwidth.hpp"
@@ -19,6 +23,7 @@
 #include "stencil/array_axes.hpp"
 #include "stencil/grid_options.hpp"
 #include "stencil/initial_fields.hpp"
+#include "stencil/worth_ranks.hpp"
 #include "stencil_gpus.hpp"
 #include "stencil_variants.hpp"
 #include "write_text.hpp"
@@ -46,23 +51,28 @@ struct StencilBench {
   }
 };
 
+using PlainLoops = std::vector<std::unique_ptr<PlainLoop>>;
+
 struct Times {
-  bench::Timing stencil, plain;
+  bench::Timing stencil;
+  std::vector<bench::Timing> plain;  ///< of each loop
+  std::vector<double> paired;        ///< rising; of each repeat the fastest loop's time by the stencil's
+
+  std::size_t best() const {
+    auto const faster = [](bench::Timing const& a, bench::Timing const& b) { return a.median() < b.median(); };
+    return static_cast<std::size_t>(std::min_element(plain.begin(), plain.end(), faster) - plain.begin());
+  }
 };
 
-CellArray whole_array(std::byte* first, Grid const& grid, std::size_t value_bytes) {
-  return cells_of_box(first, {{0, 0, 0}, grid.extent}, value_bytes);
-}
-
-// The same fields for both: the plain loop's, of which each rank's box is filled here.
-void give(StencilBench const& o, StencilRun& run, PlainLoop& plain, int fields) {
+// The same fields for all: the plain loops', of which each rank's box is filled here.
+void give(StencilBench const& o, StencilRun& run, PlainLoops const& plain, int fields) {
   ArrayPart const part = array_part_of(run.box(), o.axes());
   std::vector<std::byte> values(static_cast<std::size_t>(run.box().cells()) * o.value_bytes());
   CellArray const mine = cells_of_box(values.data(), run.box(), o.value_bytes());
   for (int f = 0; f < fields; ++f) {
     fill_initial(o.grid.problem, f, o.grid.size, part.low, part.high, values, o.value_bytes());
     run.give(f, mine);
-    run.take(f, whole_array(plain.field(f), run.grid(), o.value_bytes()));
+    for (auto const& one : plain) run.take(f, one->cells(f));
   }
 }
 
@@ -73,7 +83,7 @@ bool are_equal(StencilBench const& o, StencilRun const& run, PlainLoop& plain, i
   bool equal = true;
   for (int f = 0; f < fields; ++f) {
     run.take(f, cells_of_box(values.data(), box, o.value_bytes()));
-    CellArray const theirs = whole_array(plain.field(f), run.grid(), o.value_bytes());
+    CellArray const theirs = plain.cells(f);
     auto const* mine = values.data();
     for (std::int64_t a = box.low[0]; a < box.high[0]; ++a)
       for (std::int64_t b = box.low[1]; b < box.high[1]; ++b, mine += row)
@@ -85,31 +95,71 @@ bool are_equal(StencilBench const& o, StencilRun const& run, PlainLoop& plain, i
   return equal;
 }
 
-// In turns, so that what else happens on the machine meets both.
-Times time_both(StencilBench const& o, Transport& transport, StencilRun& run, PlainLoop& plain) {
+// The threads of a plain loop that are no ranks, for one repeat; those that are ranks call steps.
+class PlainThreads {
+ public:
+  PlainThreads(PlainLoop& loop, Group& group, std::int64_t steps) : loop_(loop), rank_(group.rank()), steps_(steps) {
+    if (rank_ == 0)
+      for (int thread = group.size(); thread < loop.threads(); ++thread)
+        others_.push_back(std::async(std::launch::async, [this, thread] {
+          loop_.steps(thread, 0);
+          loop_.steps(thread, steps_);
+        }));
+    if (rank_ < loop_.threads()) loop_.steps(rank_, 0);  // all have started
+  }
+  void steps() {
+    if (rank_ < loop_.threads()) loop_.steps(rank_, steps_);
+  }
+  ~PlainThreads() = default;  // bounded: the loop's barriers have deadlines
+
+ private:
+  PlainLoop& loop_;
+  int rank_;
+  std::int64_t steps_;
+  std::vector<std::future<void>> others_;
+};
+
+// In turns, so that what else happens on the machine meets all.
+Times time_all(StencilBench const& o, Transport& transport, StencilRun& run, PlainLoops const& plain) {
   Group& group = transport.group();
   bench::Protocol const& protocol = o.measure.protocol;
-  auto const both = [&](std::int64_t steps, Times* times) {
-    auto const timed = [&](bench::Timing* timing, auto const& work) {
-      group.barrier();
-      auto const begin = Clock::now();
-      work();
-      double const seconds = group.max(std::chrono::duration<double>(Clock::now() - begin).count());
-      if (timing != nullptr) timing->step_s.push_back(seconds / static_cast<double>(steps));
-    };
-    timed(times == nullptr ? nullptr : &times->stencil, [&] {
+  auto const timed = [&](std::int64_t steps, auto const& work) {
+    group.barrier();
+    auto const begin = Clock::now();
+    work();
+    return group.max(std::chrono::duration<double>(Clock::now() - begin).count()) / static_cast<double>(steps);
+  };
+  auto const step = [&](std::int64_t steps) {
+    return timed(steps, [&] {
       StencilResult const result = run.run(steps);
       if (result.status != StencilStatus::steps_done)
         throw Error(ErrorCode::environment,
                     fmt::format("{}: {} (nothing can be timed). Use other parameters.", name(result.status),
                                 result.message));
     });
-    timed(times == nullptr ? nullptr : &times->plain, [&] { plain.steps(group.rank(), steps); });
+  };
+  auto const step_plain = [&](PlainLoop& loop, std::int64_t steps) {
+    PlainThreads threads(loop, group, steps);
+    return timed(steps, [&] { threads.steps(); });
   };
   Times times;
-  if (protocol.warm_up > 0) both(protocol.warm_up, nullptr);
-  for (int k = 0; k < protocol.repeat; ++k) both(protocol.steps, &times);
-  for (bench::Timing* one : {&times.stencil, &times.plain}) std::sort(one->step_s.begin(), one->step_s.end());
+  times.plain.resize(plain.size());
+  if (std::int64_t const warm = protocol.warm_up; warm > 0) {
+    step(warm);
+    for (auto const& one : plain) step_plain(*one, warm);
+  }
+  for (int k = 0; k < protocol.repeat; ++k) {
+    times.stencil.step_s.push_back(step(protocol.steps));
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t p = 0; p < plain.size(); ++p) {
+      times.plain[p].step_s.push_back(step_plain(*plain[p], protocol.steps));
+      least = std::min(least, times.plain[p].step_s.back());
+    }
+    times.paired.push_back(least / times.stencil.step_s.back());
+  }
+  for (bench::Timing& one : times.plain) std::sort(one.step_s.begin(), one.step_s.end());
+  std::sort(times.stencil.step_s.begin(), times.stencil.step_s.end());
+  std::sort(times.paired.begin(), times.paired.end());
   return times;
 }
 
@@ -135,14 +185,16 @@ std::string line_of(char const* what, bench::Timing const& timing, Json const& r
                      1e-6 * row["cells_per_second"].get<double>(), share);
 }
 
-int time_stencil(StencilBench const& o, Transport& transport, PlainLoop& plain) {
+int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& plain) {
   Group& group = transport.group();
   bool const first = group.rank() == 0;
   StencilKernel const kernel = o.grid.kernel(o.axes(), o.value_bytes());
   StencilRun run(transport, o.grid.grid(o.grid.size), kernel, o.dealt.options(group, o.axes()));
   give(o, run, plain, kernel.fields);
-  Times const times = time_both(o, transport, run, plain);
-  bool const equal = !group.any(!are_equal(o, run, plain, kernel.fields));
+  Times const times = time_all(o, transport, run, plain);
+  bool const equal = !group.any(std::any_of(
+      plain.begin(), plain.end(), [&](auto const& one) { return !are_equal(o, run, *one, kernel.fields); }));
+  std::size_t const best = times.best();
   double bandwidth = 0;
   group.together([&] {
     if (first && !o.no_bandwidth) bandwidth = measure_triad_bandwidth(group.size(), 0.1);
@@ -152,7 +204,7 @@ int time_stencil(StencilBench const& o, Transport& transport, PlainLoop& plain) 
   report["problem"] = o.grid.problem;
   report["size"] = o.grid.size;
   report["type"] = o.value_bytes() == 4 ? "fp32" : "fp64";
-  report["boundary"] = "dirichlet";
+  report["boundary"] = o.grid.boundary_text();
   report["ranks_along"] = Json::array();
   for (std::size_t const a : grid_axes(o.axes()))
     report["ranks_along"].push_back(run.partition().ranks_along[a]);
@@ -162,18 +214,21 @@ int time_stencil(StencilBench const& o, Transport& transport, PlainLoop& plain) 
   report["steps"] = o.measure.protocol.steps;
   if (bandwidth > 0) report["bandwidth"] = bandwidth;
   report["stencil"] = row_of(o, times.stencil, kernel.fields, bandwidth);
-  report["plain_loop"] = row_of(o, times.plain, kernel.fields, bandwidth);
-  report["speedup"] = times.plain.median() / times.stencil.median();
+  report["plain_loop"] = row_of(o, times.plain[best], kernel.fields, bandwidth);
+  report["plain_loop"]["threads"] = plain[best]->threads();
+  report["speedup"] = times.plain[best].median() / times.stencil.median();
+  report["paired_speedup"] = times.paired;
   report["bits"] = equal ? "equal" : "different";
   if (o.measure.prints_table()) {
-    hostless::print("{}, {} cells, {}: {} ranks ({}), {} steps between exchanges, {} in a pass\n",
+    hostless::print("{}, {} cells, {}: {} ranks ({}), {} steps between exchanges, {} in a pass; "
+                    "plain loop: {} threads\n",
                     o.grid.problem, shape_text(o.grid.size), report["type"].get<std::string>(), group.size(),
                     fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "), run.depth(),
-                    run.block_steps());
+                    run.block_steps(), plain[best]->threads());
     print("{:10} {:>10} {:>10} {:>10} {:>16} {:>10}\n", "", "best us", "median us", "worst us",
           "million cells/s", bandwidth > 0 ? "of memory" : "");
     print("{}{}", line_of("stencil", times.stencil, report["stencil"]),
-          line_of("plain loop", times.plain, report["plain_loop"]));
+          line_of("plain loop", times.plain[best], report["plain_loop"]));
     print("{:.2f} times as fast, bits {}\n", report["speedup"].get<double>(),
           report["bits"].get<std::string>());
     std::fflush(stdout);
@@ -222,6 +277,8 @@ int run_variants(StencilBench& o, Arguments const& arguments) {
     refuse(
         "--rival with another stencil than jacobi2d (those programs step Jacobi's in two dimensions). Drop "
         "it.");
+  if (!o.grid.boundary.empty())
+    refuse("--boundary with --variants or --gpus (the ends of those grids stay as given). Drop it.");
   if (o.no_bandwidth) refuse("--no-bandwidth with --variants (none is measured). Drop it.");
   bool const on_gpus = !o.gpus.devices().empty();
   if (on_gpus && o.overlap) refuse("--overlap on GPUs (it is of ranks of the processor). Drop it.");
@@ -248,16 +305,36 @@ int run_variants(StencilBench& o, Arguments const& arguments) {
                    [&](Transport& transport) { return time_stencil_variants(wish, transport); });
 }
 
+// On as many threads as there are ranks; where nobody has said how many, the ranks are as many as pay for a long
+// run, and loops run on one thread and on all processors.
+PlainLoops plain_loops(StencilBench& o) {
+  std::vector<int> threads{std::max(o.ranks.ranks, 1)};
+  if (o.ranks.ranks == 0) {
+    constexpr std::int64_t many = 1 << 20;
+    settle_ranks(o.ranks, o.grid, o.dealt, o.grid.size, o.value_bytes(), many);
+    if (int const all = processors_of_rank(1, true); all > 1) threads.push_back(all);
+  }
+  PlainLoops loops;
+  for (int const some : threads)
+    loops.push_back(std::make_unique<PlainLoop>(o.grid.grid(o.grid.size), o.grid.kernel(o.axes(), o.value_bytes()),
+                                                some, o.measure.protocol.limits));
+  return loops;
+}
+
 }  // namespace
 
 void add_bench_stencil(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
   auto o = std::make_shared<StencilBench>();
   o->measure.protocol.steps = 100;
   CLI::App* c = bench.add_subcommand(
-      "stencil", "Steps of a stencil on threads, beside the plain loop over two arrays on as many threads");
+      "stencil",
+      "Steps of a stencil on threads, beside the plain loop over two arrays on as many threads; where neither is "
+      "said, on as many as pay beside the faster of one thread and all");
   o->grid.add(*c);
+  o->grid.add_boundary(*c);
   c->get_option("--size")->required();
-  c->add_option("--ranks", o->ranks.ranks, "Ranks, each a thread, and threads of the plain loop (default: 1)")
+  c->add_option("--ranks", o->ranks.ranks, "Ranks, each a thread, and threads of the plain loop (default: as many as pay; the plain loop on "
+                "one and on all)")
       ->check(whole_number(1, most_workers));
   o->dealt.add(*c);
   o->gpus.add(*c);
@@ -277,9 +354,7 @@ void add_bench_stencil(CLI::App& bench, Arguments const& arguments, std::functio
                                 "--variants, or drop it.",
                                 o->ranks.transport));
       o->ranks.transport = "threads";
-      int const threads = std::max(o->ranks.ranks, 1);
-      PlainLoop plain(o->grid.grid(o->grid.size), o->grid.kernel(o->axes(), o->value_bytes()), threads,
-                      o->measure.protocol.limits);
+      PlainLoops const plain = plain_loops(*o);
       return run_ranks(o->ranks, arguments,
                        [&](Transport& transport) { return time_stencil(*o, transport, plain); });
     };

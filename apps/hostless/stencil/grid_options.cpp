@@ -93,6 +93,10 @@ void GridWords::add_boundary(CLI::App& command) {
       "each between commas [dirichlet]");
 }
 
+std::string GridWords::boundary_text() const {
+  return boundary.empty() ? "dirichlet" : fmt::format("{}", fmt::join(boundary, ","));
+}
+
 void GridWords::check() const {
   static_cast<void>(values(stencil().axes.front()));
   if (!size.empty()) static_cast<void>(grid(size));

@@ -27,6 +27,8 @@ struct GridWords {
   void add(CLI::App& command);
   void add_grid(CLI::App& command);  ///< without --parameter, where no number is computed
   void add_boundary(CLI::App& command);
+  /// One word for all axes, or one for each between commas.
+  std::string boundary_text() const;
   NamedStencil const& stencil() const { return named_stencil(problem); }
   /// What can be known before a file says how many axes there are.
   /// Errors  usage  parameters that the stencil has not, twice, or that are no numbers

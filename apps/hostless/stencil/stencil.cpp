@@ -24,6 +24,7 @@
 #include "stencil/stencil_report.hpp"
 #include "stencil/steps.hpp"
 #include "stencil/who_steps.hpp"
+#include "stencil/worth_ranks.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -85,6 +86,20 @@ Settled settle_grid(StencilWish const& o, Group& group) {
     }
   });
   return settled;
+}
+
+// Where nobody has said how many, as many threads as pay on this grid. A file that cannot be read is refused where
+// ranks read it.
+void choose_ranks(StencilWish& o) {
+  if (o.ranks.ranks > 0 || !o.gpu.devices().empty()) return;
+  try {
+    run_with_threads_transport(1, [&](Transport& alone) {
+      Settled const settled = settle_grid(o, alone.group());
+      settle_ranks(o.ranks, o.grid, o.dealt, settled.shape, settled.value_bytes, o.steps.steps);
+    });
+  } catch (Error const&) {
+    o.ranks.ranks = 0;
+  }
 }
 
 // Buffers of this rank's box, for one field after the other.
@@ -306,7 +321,7 @@ void add_stencil(CLI::App& app, Arguments const& arguments, std::function<int()>
       ->expected(1, 8);
   add_steps(*c, o->steps);
   c->add_option("--resume", o->resume, "Go on from a checkpoint, with the bits of a run without a pause");
-  o->ranks.add(*c, "the grid");
+  o->ranks.add(*c, "the grid", "as many threads as pay");
   o->dealt.add(*c);
   o->gpu.add(*c);
   c->add_option("--output", o->output, "Write the fields, .npy: one file for each, in order")->expected(1, 8);
@@ -318,6 +333,7 @@ void add_stencil(CLI::App& app, Arguments const& arguments, std::function<int()>
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
       settle(*o, *c);
+      choose_ranks(*o);
       return run_ranks(o->ranks, arguments,
                        [&](Transport& transport) { return stencil_on_rank(*o, transport); });
     };
