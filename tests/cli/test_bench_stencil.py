@@ -1,6 +1,7 @@
 """`hostless bench stencil`: what it writes and prints, and that its two answers are compared."""
 
 import json
+import os
 import unittest
 
 from test_bench import Bench
@@ -21,6 +22,26 @@ class StencilBeside(Bench):
                 with self.subTest(problem=problem, size=size, words=words):
                     report = self.bench(problem, "--size", size, "--no-bandwidth", *words)
                     self.assertEqual(report["bits"], "equal")
+
+    def test_every_boundary_has_the_bits_of_the_plain_loop(self):
+        for problem, size, words in (("jacobi2d", "41x57", ()), ("life", "41,57", ()), ("life", "41,57", ("--depth", 3)), ("wave", "11,14,70", ()),
+                                     ("heat", "23,9,17", ("--block-steps", 3)), ("jacobi3d", "11,14,17", ("--ranks-along", "1x3x1"))):
+            axes = len(size.replace("x", ",").split(","))
+            for boundary in ("neumann", "periodic", ",".join(("periodic", "dirichlet", "neumann")[:axes]), ",".join(("neumann", "periodic", "periodic")[:axes])):
+                for ranks in ((3,) if "--ranks-along" in words else (1, 2)):
+                    with self.subTest(problem=problem, words=words, boundary=boundary, ranks=ranks):
+                        report = self.bench(problem, "--size", size, "--boundary", boundary, "--no-bandwidth", "--ranks", ranks, *words)
+                        self.assertEqual((report["bits"], report["boundary"]), ("equal", boundary))
+
+    def test_threads_that_nobody_has_named(self):
+        usable = len(os.sched_getaffinity(0))
+        small = self.bench("jacobi2d", "--size", "20x20", "--no-bandwidth")
+        self.assertEqual((small["ranks"], small["bits"]), (1, "equal"))
+        self.assertIn(small["plain_loop"]["threads"], (1, usable))
+        large = self.bench("jacobi2d", "--size", "96x64", "--no-bandwidth")
+        self.assertEqual((large["ranks"], large["bits"]), (min(usable, 3), "equal"))
+        self.assertEqual(large["paired_speedup"], sorted(large["paired_speedup"]))
+        self.assertEqual(self.bench("jacobi2d", "--size", "96x64", "--no-bandwidth", "--ranks", 2)["plain_loop"]["threads"], 2)
 
     def test_report(self):
         report = self.bench("heat", "--size", "60x70", "--ranks", 4, "--ranks-along", "2x2", "--depth", 4, "--block-steps", 2, "--parameter", "k=0.1",
@@ -112,6 +133,7 @@ class StencilBeside(Bench):
         self.assertIn("--transport processes beside the plain loop", self.refused(2, *words, "--size", "9x9", "--transport", "processes"))
         self.assertIn("--latency-us with --transport mpi", self.refused(2, *variants, "--latency-us", 5, "--transport", "mpi"))
         self.assertIn("--rival with another stencil", self.refused(2, *variants, "--rival", "true"))
+        self.assertIn("--boundary with --variants", self.refused(2, *variants, "--boundary", "periodic"))
         self.assertIn("--no-bandwidth with --variants", self.refused(2, *variants, "--no-bandwidth"))
         self.assertIn("excludes", self.refused(2, *variants, "--overlap", "--no-compute"))
         self.assertIn("it has k", self.refused(2, *words, "--size", "9x9", "--parameter", "q=1"))

@@ -70,6 +70,23 @@ TEST(PlanSteps, PassesAddUp) {
   EXPECT_EQ(next_pass(std::int64_t{1} << 40, 8, false), 8);
 }
 
+TEST(PlanSteps, ThreadsThatPay) {
+  StencilKernel const kernel = make_stencil("jacobi2d", 2, 4);
+  constexpr std::int64_t long_run = 1 << 20;
+  auto const worth = [&](std::int64_t n, std::int64_t steps, int most, int depth = 0) {
+    return ranks_worth({{n, 1, n}, {}}, kernel, depth, steps, most);
+  };
+  EXPECT_EQ(worth(32, long_run, 8), 1);  // a thread alone steps that before two have met
+  EXPECT_EQ(worth(64, long_run, 8), 2);
+  EXPECT_EQ(worth(4096, long_run, 8), 8);
+  EXPECT_EQ(worth(4096, long_run, 1), 1);
+  EXPECT_EQ(worth(64, 100, 8), 1);  // over before another thread has started
+  EXPECT_EQ(worth(4096, 1, 8), 8);
+  EXPECT_EQ(worth(4, std::int64_t{1} << 40, 8), 1);
+  EXPECT_EQ(worth(64, long_run, 8, 33), 1);  // halos that two boxes have no room for
+  EXPECT_EQ(ranks_worth({{64, 1, 64}, {}}, make_stencil("wave", 2, 4), 0, long_run, 8), 4);  // two fields
+}
+
 TEST(PlanSteps, AxesThatAreNotCutWrapWithoutAnExchange) {
   using Axes = std::array<bool, 3>;
   auto const wrapped = [](std::array<int, 3> along, GridBoundary boundary, int block_steps) {
