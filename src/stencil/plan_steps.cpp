@@ -103,8 +103,9 @@ int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::i
   constexpr double stepped_often = 2048, worth_starting = 1 << 21, stepped_once = 1 << 16;
   double cells = kernel.fields;
   for (std::int64_t const extent : grid.extent) cells *= static_cast<double>(extent);
-  double const worth = std::max(cells / stepped_once,
-                                std::min(cells / stepped_often, cells * static_cast<double>(steps) / worth_starting));
+  double const worth =
+      std::max(cells / stepped_once,
+               std::min(cells / stepped_often, cells * static_cast<double>(steps) / worth_starting));
   int ranks = static_cast<int>(std::clamp(worth, 1.0, static_cast<double>(most)));
   while (ranks > 1 && !has_room(grid, kernel, ranks, std::max(depth, 1))) --ranks;
   return ranks;

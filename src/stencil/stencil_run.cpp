@@ -70,7 +70,7 @@ struct StencilRun::Parts {
   std::array<bool, 3> wraps;  ///< axes whose far end this rank copies beyond this one itself
   Pass pass;
   std::array<std::int64_t, 3> halo{};
-  bool exchanges = false;       ///< a neighbour has cells that this rank reads, which may be itself
+  bool exchanges = false;  ///< a neighbour has cells that this rank reads, which may be itself
   std::vector<GridArray> now, next, coefficients;
   /// What a step reads and writes, before and after now and next have changed places an odd number of times.
   struct Pointers {

@@ -26,7 +26,7 @@ PlainLoop::PlainLoop(Grid const& grid, StencilKernel const& kernel, int threads,
 CellArray PlainLoop::cells(int which) {
   auto& field = arrays_[static_cast<std::size_t>(taken_ % 2)][static_cast<std::size_t>(which)];
   auto const bytes = static_cast<std::int64_t>(kernel_.value_bytes);
-  return {field.data() + place(0, 0, 0), {along_[1] * along_[2] * bytes, along_[2] * bytes, bytes}};
+  return {field.data() + byte_of(0, 0, 0), {along_[1] * along_[2] * bytes, along_[2] * bytes, bytes}};
 }
 
 void PlainLoop::update(std::array<std::int64_t, 3> const& first, std::int64_t rows, Arrays const& from,
@@ -39,8 +39,8 @@ void PlainLoop::update(std::array<std::int64_t, 3> const& first, std::int64_t ro
     for (int a = -kernel_.radius[0]; a <= kernel_.radius[0]; ++a)
       for (int b = -kernel_.radius[1]; b <= kernel_.radius[1]; ++b)
         in[static_cast<std::size_t>(kernel_.row(f, a, b))] =
-            old + place(first[0] + a, first[1] + b, first[2]);
-    out.push_back(to[static_cast<std::size_t>(f)].data() + place(first[0], first[1], first[2]));
+            old + byte_of(first[0] + a, first[1] + b, first[2]);
+    out.push_back(to[static_cast<std::size_t>(f)].data() + byte_of(first[0], first[1], first[2]));
   }
   kernel_.update({out.data(), in.data(), strides.data(), along_[2], rows, grid_.extent[2] - 2 * fixed_[2],
                   kernel_.parameters.data()});
@@ -49,7 +49,8 @@ void PlainLoop::update(std::array<std::int64_t, 3> const& first, std::int64_t ro
 void PlainLoop::step(std::int64_t first, std::int64_t last, Arrays const& from, Arrays& to) const {
   std::int64_t const low = std::max(first, fixed_[0]), high = std::min(last, grid_.extent[0] - fixed_[0]);
   if (high <= low || grid_.extent[2] <= 2 * fixed_[2]) return;
-  if (grid_.extent[1] == 1 && kernel_.radius[1] == 0) return update({low, 0, fixed_[2]}, high - low, from, to);
+  if (grid_.extent[1] == 1 && kernel_.radius[1] == 0)
+    return update({low, 0, fixed_[2]}, high - low, from, to);
   std::int64_t const rows = grid_.extent[1] - 2 * fixed_[1];
   if (rows <= 0) return;
   for (std::int64_t a = low; a < high; ++a) update({a, fixed_[1], fixed_[2]}, rows, from, to);
@@ -72,11 +73,11 @@ void PlainLoop::fill_rows(std::byte* field, std::int64_t plane) const {
   auto const& n = grid_.extent;
   for (std::int64_t k = 1; k <= around_[2]; ++k) {
     Sources const from = sources(grid_.boundary[2], n[2], k);
-    std::int64_t const below = place(0, 0, -k) - place(0, 0, from.below);
-    std::int64_t const above = place(0, 0, n[2] - 1 + k) - place(0, 0, from.above);
+    std::int64_t const below = byte_of(0, 0, -k) - byte_of(0, 0, from.below);
+    std::int64_t const above = byte_of(0, 0, n[2] - 1 + k) - byte_of(0, 0, from.above);
     for (std::int64_t b = 0; b < n[1]; ++b) {
-      std::byte* const low = field + place(plane, b, from.below);
-      std::byte* const high = field + place(plane, b, from.above);
+      std::byte* const low = field + byte_of(plane, b, from.below);
+      std::byte* const high = field + byte_of(plane, b, from.above);
       if (bytes == 4) {
         std::memcpy(low + below, low, 4), std::memcpy(high + above, high, 4);
       } else {
@@ -87,8 +88,10 @@ void PlainLoop::fill_rows(std::byte* field, std::int64_t plane) const {
   std::size_t const row = static_cast<std::size_t>(along_[2]) * bytes;
   for (std::int64_t k = 1; k <= around_[1]; ++k) {
     Sources const from = sources(grid_.boundary[1], n[1], k);
-    std::memcpy(field + place(plane, -k, -around_[2]), field + place(plane, from.below, -around_[2]), row);
-    std::memcpy(field + place(plane, n[1] - 1 + k, -around_[2]), field + place(plane, from.above, -around_[2]), row);
+    std::memcpy(field + byte_of(plane, -k, -around_[2]), field + byte_of(plane, from.below, -around_[2]),
+                row);
+    std::memcpy(field + byte_of(plane, n[1] - 1 + k, -around_[2]),
+                field + byte_of(plane, from.above, -around_[2]), row);
   }
 }
 
@@ -97,7 +100,8 @@ void PlainLoop::fill_planes(std::byte* field, std::int64_t first, std::int64_t l
   std::size_t const bytes = static_cast<std::size_t>(along_[1] * along_[2]) * kernel_.value_bytes;
   auto const copy = [&](std::int64_t to, std::int64_t from) {
     if (from < first || from >= last) return;
-    std::memcpy(field + place(to, -around_[1], -around_[2]), field + place(from, -around_[1], -around_[2]), bytes);
+    std::memcpy(field + byte_of(to, -around_[1], -around_[2]),
+                field + byte_of(from, -around_[1], -around_[2]), bytes);
   };
   for (std::int64_t k = 1; k <= around_[0]; ++k) {
     Sources const from = sources(grid_.boundary[0], grid_.extent[0], k);

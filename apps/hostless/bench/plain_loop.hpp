@@ -32,7 +32,7 @@ class PlainLoop {
  private:
   using Arrays = std::vector<std::vector<std::byte>>;
 
-  std::int64_t place(std::int64_t a, std::int64_t b, std::int64_t c) const {
+  std::int64_t byte_of(std::int64_t a, std::int64_t b, std::int64_t c) const {
     return (((a + around_[0]) * along_[1] + b + around_[1]) * along_[2] + c + around_[2]) *
            static_cast<std::int64_t>(kernel_.value_bytes);
   }
@@ -46,7 +46,8 @@ class PlainLoop {
   Grid grid_;
   StencilKernel kernel_;
   int threads_;
-  std::array<std::int64_t, 3> fixed_{}, around_{}, along_{};  ///< cells of an end that stay, beyond it, of a row
+  std::array<std::int64_t, 3> fixed_{}, around_{},
+      along_{};  ///< cells of an end that stay, beyond it, of a row
   host::ThreadBarrier barrier_;
   std::array<Arrays, 2> arrays_;
   std::int64_t taken_ = 0;

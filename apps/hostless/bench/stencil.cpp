@@ -59,7 +59,9 @@ struct Times {
   std::vector<double> paired;        ///< rising; of each repeat the fastest loop's time by the stencil's
 
   std::size_t best() const {
-    auto const faster = [](bench::Timing const& a, bench::Timing const& b) { return a.median() < b.median(); };
+    auto const faster = [](bench::Timing const& a, bench::Timing const& b) {
+      return a.median() < b.median();
+    };
     return static_cast<std::size_t>(std::min_element(plain.begin(), plain.end(), faster) - plain.begin());
   }
 };
@@ -98,9 +100,11 @@ bool are_equal(StencilBench const& o, StencilRun const& run, PlainLoop& plain, i
 // The threads of a plain loop that are no ranks, for one repeat; those that are ranks call steps.
 class PlainThreads {
  public:
-  PlainThreads(PlainLoop& loop, Group& group, std::int64_t steps) : loop_(loop), rank_(group.rank()), steps_(steps) {
+  PlainThreads(PlainLoop& loop, Group& group, std::int64_t steps)
+      : loop_(loop), rank_(group.rank()), steps_(steps) {
     if (rank_ == 0)
       for (int thread = group.size(); thread < loop.threads(); ++thread)
+        // bounded: the barriers of the loop have deadlines
         others_.push_back(std::async(std::launch::async, [this, thread] {
           loop_.steps(thread, 0);
           loop_.steps(thread, steps_);
@@ -110,12 +114,12 @@ class PlainThreads {
   void steps() {
     if (rank_ < loop_.threads()) loop_.steps(rank_, steps_);
   }
-  ~PlainThreads() = default;  // bounded: the loop's barriers have deadlines
 
  private:
   PlainLoop& loop_;
   int rank_;
   std::int64_t steps_;
+  // bounded: the barriers of the loop have deadlines
   std::vector<std::future<void>> others_;
 };
 
@@ -127,7 +131,8 @@ Times time_all(StencilBench const& o, Transport& transport, StencilRun& run, Pla
     group.barrier();
     auto const begin = Clock::now();
     work();
-    return group.max(std::chrono::duration<double>(Clock::now() - begin).count()) / static_cast<double>(steps);
+    return group.max(std::chrono::duration<double>(Clock::now() - begin).count()) /
+           static_cast<double>(steps);
   };
   auto const step = [&](std::int64_t steps) {
     return timed(steps, [&] {
@@ -220,11 +225,12 @@ int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& 
   report["paired_speedup"] = times.paired;
   report["bits"] = equal ? "equal" : "different";
   if (o.measure.prints_table()) {
-    hostless::print("{}, {} cells, {}: {} ranks ({}), {} steps between exchanges, {} in a pass; "
-                    "plain loop: {} threads\n",
-                    o.grid.problem, shape_text(o.grid.size), report["type"].get<std::string>(), group.size(),
-                    fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "), run.depth(),
-                    run.block_steps(), plain[best]->threads());
+    hostless::print(
+        "{}, {} cells, {}: {} ranks ({}), {} steps between exchanges, {} in a pass; "
+        "plain loop: {} threads\n",
+        o.grid.problem, shape_text(o.grid.size), report["type"].get<std::string>(), group.size(),
+        fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "), run.depth(), run.block_steps(),
+        plain[best]->threads());
     print("{:10} {:>10} {:>10} {:>10} {:>16} {:>10}\n", "", "best us", "median us", "worst us",
           "million cells/s", bandwidth > 0 ? "of memory" : "");
     print("{}{}", line_of("stencil", times.stencil, report["stencil"]),
@@ -316,8 +322,8 @@ PlainLoops plain_loops(StencilBench& o) {
   }
   PlainLoops loops;
   for (int const some : threads)
-    loops.push_back(std::make_unique<PlainLoop>(o.grid.grid(o.grid.size), o.grid.kernel(o.axes(), o.value_bytes()),
-                                                some, o.measure.protocol.limits));
+    loops.push_back(std::make_unique<PlainLoop>(
+        o.grid.grid(o.grid.size), o.grid.kernel(o.axes(), o.value_bytes()), some, o.measure.protocol.limits));
   return loops;
 }
 
@@ -326,15 +332,17 @@ PlainLoops plain_loops(StencilBench& o) {
 void add_bench_stencil(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
   auto o = std::make_shared<StencilBench>();
   o->measure.protocol.steps = 100;
-  CLI::App* c = bench.add_subcommand(
-      "stencil",
-      "Steps of a stencil on threads, beside the plain loop over two arrays on as many threads; where neither is "
-      "said, on as many as pay beside the faster of one thread and all");
+  CLI::App* c = bench.add_subcommand("stencil",
+                                     "Steps of a stencil on threads, beside the plain loop over two arrays "
+                                     "on as many threads; where neither is "
+                                     "said, on as many as pay beside the faster of one thread and all");
   o->grid.add(*c);
   o->grid.add_boundary(*c);
   c->get_option("--size")->required();
-  c->add_option("--ranks", o->ranks.ranks, "Ranks, each a thread, and threads of the plain loop (default: as many as pay; the plain loop on "
-                "one and on all)")
+  c->add_option(
+       "--ranks", o->ranks.ranks,
+       "Ranks, each a thread, and threads of the plain loop (default: as many as pay; the plain loop on "
+       "one and on all)")
       ->check(whole_number(1, most_workers));
   o->dealt.add(*c);
   o->gpus.add(*c);

@@ -138,7 +138,8 @@ class PassingCell {
   using value_type = V;
   /// The packs at [first - width, first) and [first, first + width) of each row.
   PassingCell(T const* const (&in)[Cell::rows], std::int64_t first) : in_(in), first_(first) {
-    each([&](auto k) { before_[k] = V::load(in_[k] + first - V::width), here_[k] = V::load(in_[k] + first); });
+    each(
+        [&](auto k) { before_[k] = V::load(in_[k] + first - V::width), here_[k] = V::load(in_[k] + first); });
   }
   void fetch() {
     each([&](auto k) { after_[k] = V::load(in_[k] + first_ + V::width); });
@@ -158,9 +159,7 @@ class PassingCell {
  private:
   template <class Use>
   static void each(Use const& use) {
-    [&]<std::size_t... k>(std::index_sequence<k...>) {
-      (use(std::integral_constant<std::size_t, k>{}), ...);
-    }
+    [&]<std::size_t... k>(std::index_sequence<k...>) { (use(std::integral_constant<std::size_t, k>{}), ...); }
     (std::make_index_sequence<Cell::rows>{});
   }
   V at(int field, int a, int b, int c) const {
@@ -197,8 +196,8 @@ void update_row_by_packs(Body const& body, T const* const (&in)[HostCell<T, Body
     }
   };
   auto const update = [&](std::int64_t first) { keep(HostCell<T, Body, V>(in, first), first); };
-  auto const place = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out[0]) / sizeof(T));
-  std::int64_t first = -place & (V::width - 1);
+  auto const values_before = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out[0]) / sizeof(T));
+  std::int64_t first = -values_before & (V::width - 1);
   if (first > 0) update(0);
   if (first + 3 * V::width <= cells) {
     update(first);

@@ -19,7 +19,8 @@ std::vector<T> numbers(std::size_t count, unsigned seed) {
   std::mt19937 engine(seed);
   std::vector<T> found;
   for (std::size_t k = 0; k < count; ++k) {
-    T const small = k % 5 == 0 ? std::numeric_limits<T>::denorm_min() * static_cast<T>(engine() % 1000) : T(0);
+    T const small =
+        k % 5 == 0 ? std::numeric_limits<T>::denorm_min() * static_cast<T>(engine() % 1000) : T(0);
     found.push_back(k % 5 == 0 ? small : static_cast<T>(engine()) / T(1 << 30) - T(2));
   }
   return found;
@@ -33,7 +34,8 @@ std::vector<T> updated(StencilKernel const& kernel, CellFunction update, std::ve
   std::vector<std::int64_t> const strides(in.size(), stride);
   std::vector<void*> to;
   for (int f = 0; f < kernel.fields; ++f) to.push_back(out.data() + f * 8 * stride + stride + begin);
-  for (std::size_t k = 0; k < in.size(); ++k) in[k] = old.data() + static_cast<std::int64_t>(k) * stride + edge;
+  for (std::size_t k = 0; k < in.size(); ++k)
+    in[k] = old.data() + static_cast<std::int64_t>(k) * stride + edge;
   update({to.data(), in.data(), strides.data(), stride, rows, cells, kernel.parameters.data()});
   return out;
 }

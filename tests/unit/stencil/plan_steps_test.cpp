@@ -90,8 +90,8 @@ TEST(PlanSteps, ThreadsThatPay) {
 TEST(PlanSteps, AxesThatAreNotCutWrapWithoutAnExchange) {
   using Axes = std::array<bool, 3>;
   auto const wrapped = [](std::array<int, 3> along, GridBoundary boundary, int block_steps) {
-    return wrapped_axes({{{64, 1, 64}, {boundary, boundary, boundary}}, along}, make_stencil("jacobi2d", 2, 4),
-                        {8, block_steps});
+    return wrapped_axes({{{64, 1, 64}, {boundary, boundary, boundary}}, along},
+                        make_stencil("jacobi2d", 2, 4), {8, block_steps});
   };
   EXPECT_EQ(wrapped({1, 1, 1}, GridBoundary::periodic, 1), (Axes{true, false, true}));
   EXPECT_EQ(wrapped({2, 1, 1}, GridBoundary::periodic, 1), (Axes{false, false, true}));
