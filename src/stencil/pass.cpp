@@ -42,7 +42,7 @@ Box Pass::grown(Box const& wanted, int steps) const {
   return box;
 }
 
-void Pass::mirror(GridArray const& array, Box const& box) const {
+void Pass::mirror(GridArray const& array, Box const& box, int first, int last) const {
   if (!mirrors_) return;
   std::size_t const bytes = static_cast<std::size_t>(array.value_bytes());
   Box around = box;  // grows axis by axis, so that corners are mirrored along all of theirs
@@ -51,7 +51,7 @@ void Pass::mirror(GridArray const& array, Box const& box) const {
     std::int64_t const n = grid_.extent[a];
     if (!wraps_[a] && grid_.boundary[a] != GridBoundary::neumann) continue;
     bool const begins = array.box().low[a] == 0, ends = array.box().high[a] == n;
-    for (std::int64_t k = 1; k <= kernel_.radius[a]; ++k)
+    for (std::int64_t k = 1; k <= kernel_.radius[a] && axis >= first && axis <= last; ++k)
       for (bool const below : {true, false}) {
         if (below ? !begins : !ends) continue;
         bool const from_low = below != wraps_[a];
@@ -76,10 +76,10 @@ void Pass::mirror(GridArray const& array, Box const& box) const {
   }
 }
 
-void Pass::step(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out,
-                Box const& wanted) {
+bool Pass::step(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out,
+                Box const& wanted, bool mirrored) {
   Box const cells = grown(wanted, 0);
-  if (cells.cells() <= 0) return;
+  if (cells.cells() <= 0) return false;
   auto const& r = kernel_.radius;
   // the longer of the first two axes is that of the rows of a block: so that a call has much to do
   bool const planes = cells.extent(1) > 1;
@@ -99,16 +99,19 @@ void Pass::step(std::vector<GridArray const*> const& in, std::vector<GridArray c
         for (int b = -r[1]; b <= r[1]; ++b)
           in_rows_[at(kernel_.row(f, a, b))] = in[at(f)]->at(plane + a, cells.low[1] + b, cells.low[2]);
     kernel_.update(block);
+    if (!planes || !mirrored || !mirrors_) continue;
+    Box stepped = cells;
+    stepped.low[0] = plane, stepped.high[0] = plane + 1;
+    for (GridArray const* const one : out) mirror(*one, stepped, 1, 2);
   }
+  return planes && mirrored;
 }
 
-void Pass::take(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out, int steps,
-                Box const& wanted) {
-  if (steps == 1) {
-    step(in, out, wanted);
-  } else {
-    blocked(in, out, steps, wanted);
-  }
+bool Pass::take(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out, int steps,
+                Box const& wanted, bool mirrored) {
+  if (steps == 1) return step(in, out, wanted, mirrored);
+  blocked(in, out, steps, wanted);
+  return false;
 }
 
 }  // namespace hostless

@@ -24,19 +24,22 @@ class Pass {
   /// known on the cells of grown(wanted, steps) and a radius around them. With one step, from array to array;
   /// with more, blocked: a front of planes runs along the first axis, each step a radius behind the one
   /// before, planes in between stay in the cache (after Wellein et al. 2009; docs/references.md).
-  void take(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out, int steps,
-            Box const& wanted);
+  /// mirrored: `mirror` along the last two axes too, plane by plane, while they are in the cache. `wanted` is all
+  /// that this step takes then, and cells that stay as given have been mirrored. True where that was done.
+  bool take(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out, int steps,
+            Box const& wanted, bool mirrored);
   /// Writes the mirrored cells beyond Neumann boundaries that the array's own box touches, and those of the
   /// other end where an axis wraps here. box: cells that are known, the own ones and a halo where the grid goes
   /// on.
-  void mirror(GridArray const& array, Box const& box) const;
+  /// first, last: of the axes along which it does so; along those after the last one it has been done.
+  void mirror(GridArray const& array, Box const& box, int first = 0, int last = 2) const;
   /// Whether `mirror` has anything to do.
   bool mirrors() const { return mirrors_; }
 
  private:
   struct Front;
-  void step(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out,
-            Box const& wanted);
+  bool step(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out,
+            Box const& wanted, bool mirrored);
   void blocked(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out, int steps,
                Box const& wanted);
 

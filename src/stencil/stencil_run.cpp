@@ -199,8 +199,9 @@ struct StencilRun::Parts {
     return stepped;
   }
 
-  void take(int some, Box const& cells) {
-    pass.take(pointers_of[turn].read, pointers_of[turn].written, some, cells);
+  /// As Pass::take.
+  bool take(int some, Box const& cells, bool mirrored) {
+    return pass.take(pointers_of[turn].read, pointers_of[turn].written, some, cells, mirrored);
   }
   /// What the first pass, of `some` of the `count` steps that halos are to last for, can step before they have
   /// come.
@@ -258,12 +259,15 @@ struct StencilRun::Parts {
     if (exchanges) exchange->start(pointers(now));
     if (inner.cells() > 0) {
       for (GridArray const& one : now) pass.mirror(one, box);
-      take(some, inner);
+      take(some, inner, false);
     }
     if (exchanges && !exchange->finish(pointers(now))) return false;
-    if (!ready) copy_given();
-    if (!ready && !fill_coefficients()) return false;
+    bool const is_first = !ready;
+    if (is_first) copy_given();
+    if (is_first && !fill_coefficients()) return false;
     for (GridArray const& one : now) pass.mirror(one, with_halo());
+    if (is_first)
+      for (GridArray const& one : next) pass.mirror(one, with_halo());  // what stays as given
     return true;
   }
   /// Steps, after an exchange where halos are used up: a look, or an ear for others, does not use them up, so
@@ -278,15 +282,16 @@ struct StencilRun::Parts {
     for (std::int64_t left = count; left > 0; some = next_pass(left, chosen.block_steps, looks)) {
       left -= some, lasting -= some;
       Box const wanted = pass.grown(box, exchanges ? static_cast<int>(lasting) : 0);
+      bool has_mirrored = false;  // along all axes but the first
       if (inner.cells() > 0) {
-        for (Box const& piece : around(inner, wanted)) take(some, piece);
+        for (Box const& piece : around(inner, wanted)) take(some, piece, false);
         inner = {};
       } else {
-        take(some, wanted);
+        has_mirrored = take(some, wanted, lasting > 0);
       }
       now.swap(next), turn = 1 - turn;
       if (lasting > 0 && pass.mirrors())
-        for (GridArray const& one : now) pass.mirror(one, with_given(wanted));
+        for (GridArray const& one : now) pass.mirror(one, with_given(wanted), 0, has_mirrored ? 0 : 2);
     }
     to_come -= count;
     steps += count;
