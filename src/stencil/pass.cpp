@@ -8,12 +8,22 @@
 namespace hostless {
 
 namespace {
-/// Of constant length, which is an instruction, where others are a call.
-void copy_value(std::byte* to, std::byte const* from, std::size_t bytes) {
-  if (bytes == 4) {
-    std::memcpy(to, from, 4);
+/// Copies the one cell that a box has of each row by `apart` cells along it.
+template <class T>
+void copy_values(GridArray const& array, Box const& cells, std::int64_t apart) {
+  std::int64_t const next = array.stride(1) * static_cast<std::int64_t>(sizeof(T));
+  std::int64_t const moved = apart * static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t a = cells.low[0]; a < cells.high[0]; ++a) {
+    std::byte* from = array.at(a, cells.low[1], cells.low[2]);
+    for (std::int64_t b = cells.low[1]; b < cells.high[1]; ++b, from += next)
+      std::memcpy(from + moved, from, sizeof(T));  // of constant length: an instruction, where others are a call
+  }
+}
+void copy_along_rows(GridArray const& array, Box const& cells, std::int64_t apart) {
+  if (array.value_bytes() == 4) {
+    copy_values<float>(array, cells, apart);
   } else {
-    std::memcpy(to, from, 8);
+    copy_values<double>(array, cells, apart);
   }
 }
 }  // namespace
@@ -60,10 +70,7 @@ void Pass::mirror(GridArray const& array, Box const& box, int first, int last) c
         Box cells = around;
         cells.low[a] = from, cells.high[a] = from + 1;
         if (axis == 2) {
-          std::int64_t const apart = (to - from) * array.value_bytes();
-          each_row(array, cells, [&](std::byte* source, std::int64_t, std::int64_t) {
-            copy_value(source + apart, source, bytes);
-          });
+          copy_along_rows(array, cells, to - from);
           continue;
         }
         std::size_t const row = static_cast<std::size_t>(cells.extent(2)) * bytes;
