@@ -16,7 +16,8 @@ void copy_values(GridArray const& array, Box const& cells, std::int64_t apart) {
   for (std::int64_t a = cells.low[0]; a < cells.high[0]; ++a) {
     std::byte* from = array.at(a, cells.low[1], cells.low[2]);
     for (std::int64_t b = cells.low[1]; b < cells.high[1]; ++b, from += next)
-      std::memcpy(from + moved, from, sizeof(T));  // of constant length: an instruction, where others are a call
+      std::memcpy(from + moved, from,
+                  sizeof(T));  // of constant length: an instruction, where others are a call
   }
 }
 void copy_along_rows(GridArray const& array, Box const& cells, std::int64_t apart) {
