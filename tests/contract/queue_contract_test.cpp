@@ -2,6 +2,7 @@
 // that are processes are this program again, with the name of a case and its words.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -25,25 +26,16 @@ namespace hostless {
 namespace {
 
 constexpr char const* over_fabric = "ofi";
-using test::Drawn;
 using test::Printed;
 
 // ---- what a rank does
 
-std::string random_programs(Transport& transport, std::uint64_t first, std::uint64_t count) {
+// words  the first seed, how many, and the suite by whose name one runs again
+std::string random_programs(Transport& transport, std::vector<std::string> const& words) {
   Communicator communicator(transport);
-  int const rank = transport.group().rank(), ranks = transport.group().size();
-  Drawn drawn;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    std::string const wrong = test::run_random_program(communicator, rank, ranks, seed, drawn);
-    if (!wrong.empty()) return wrong;
-  }
-  if (rank == 0)
-    std::printf("%d ranks, %llu programs: %d messages (%d ready), %d collectives, %d epochs, %.1f MB\n",
-                ranks, static_cast<unsigned long long>(count), drawn.messages, drawn.ready, drawn.collectives,
-                drawn.epochs, 1e-6 * static_cast<double>(drawn.bytes));
-  transport.group().barrier();  // nobody leaves while others wait
-  return {};
+  return test::run_random_programs(communicator, transport.group(),
+                                   {std::stoull(words[1]), std::stoull(words[2])},
+                                   "queue_contract --gtest_filter=" + words[3]);
 }
 
 // The last rank is killed before its start, between start and wait, or in the middle of a long message.
@@ -191,7 +183,7 @@ std::string run_case(Transport& transport, std::vector<std::string> const& words
   if (words[0] == "bounded") return bounded(transport);
   if (words[0] == "killed") return killed(transport, words[1]);
   if (words[0] == "hang") return hang(transport, words[1]);
-  if (words[0] == "random") return random_programs(transport, std::stoull(words[1]), std::stoull(words[2]));
+  if (words[0] == "random") return random_programs(transport, words);
   for (test::QueueCase const& one : test::queue_cases())
     if (words[0] == one.name) return one.run(transport);
   return "there is no case " + words[0];
@@ -250,6 +242,17 @@ class QueueContract : public testing::TestWithParam<test::Ranks> {
     return command;
   }
   static int ranks() { return std::get<1>(GetParam()); }
+  static void expect_programs(std::uint64_t otherwise, std::uint64_t suites,
+                              std::string const& variables = "") {
+#if HOSTLESS_THREAD_SANITIZER || HOSTLESS_ADDRESS_SANITIZER
+    otherwise = std::min<std::uint64_t>(otherwise, 60);
+#endif
+    auto const& here = *testing::UnitTest::GetInstance()->current_test_info();
+    auto const [first, count] = test::seeds_of(ranks(), otherwise, suites);
+    expect_kept({"random", std::to_string(first), std::to_string(count),
+                 std::string(here.test_suite_name()) + "." + here.name()},
+                false, variables);
+  }
   static void expect_kept(std::vector<std::string> const& words, bool breaks_world = false,
                           std::string const& variables = "") {
     if (transport().run != nullptr) {
@@ -273,24 +276,15 @@ TEST_P(QueueContract, Cases) {
   }
 }
 
-// HOSTLESS_QUEUE_PROGRAMS: how many for each transport, over all its numbers of ranks.
+// HOSTLESS_QUEUE_PROGRAMS: how many for each transport, over all its numbers of ranks (2 to 6).
 TEST_P(QueueContract, RandomPrograms) {
-  constexpr std::uint64_t numbers_of_ranks = 5;
-  std::uint64_t few = transport().run != nullptr ? 10000 : is_over_fabric() ? 50 : 200;
-#if HOSTLESS_THREAD_SANITIZER || HOSTLESS_ADDRESS_SANITIZER
-  few = 300;
-#endif
-  auto const all =
-      static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_PROGRAMS", static_cast<std::int64_t>(few)));
-  expect_kept({"random", std::to_string(1000000 * ranks()), std::to_string(all / numbers_of_ranks)});
+  expect_programs(transport().run != nullptr ? 2000 : is_over_fabric() ? 10 : 40, 5);
 }
 
 // The same with a thread of the library that calls MPI beside those of the ranks.
 class QueueByThread : public QueueContract {};
 
-TEST_P(QueueByThread, RandomPrograms) {
-  expect_kept({"random", std::to_string(2000000 * ranks()), "20"}, false, "HOSTLESS_QUEUE_PROGRESS=thread ");
-}
+TEST_P(QueueByThread, RandomPrograms) { expect_programs(20, 2, "HOSTLESS_QUEUE_PROGRESS=thread "); }
 
 // Whether the launcher lets survivors tell is its affair: they end, and none says that all is well. Three
 // kills;
@@ -325,10 +319,7 @@ TEST_P(QueueHangs, EndByTheirLimit) {
 // Over libfabric: every rank of more than two has threads of the library too, so there are fewer of them.
 class QueueOfMore : public QueueContract {};
 
-TEST_P(QueueOfMore, RandomPrograms) {
-  auto const all = static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_PROGRAMS", 50));
-  expect_kept({"random", std::to_string(1000000 * ranks()), std::to_string(all / 5)});
-}
+TEST_P(QueueOfMore, RandomPrograms) { expect_programs(ranks() == 3 ? 10 : 2, 5); }
 
 class QueueBounded : public QueueContract {};
 
@@ -358,7 +349,8 @@ INSTANTIATE_TEST_SUITE_P(On, QueueContract,
                          named);
 INSTANTIATE_TEST_SUITE_P(Fabric, QueueContract, testing::ValuesIn(test::with_ranks({over_fabric}, {2})),
                          named);
-INSTANTIATE_TEST_SUITE_P(Fabric, QueueOfMore, testing::ValuesIn(test::with_ranks({over_fabric}, {3})), named);
+INSTANTIATE_TEST_SUITE_P(Fabric, QueueOfMore, testing::ValuesIn(test::with_ranks({over_fabric}, {3, 4, 5, 6})),
+                         named);
 INSTANTIATE_TEST_SUITE_P(Fabric, QueueBounded, testing::ValuesIn(test::with_ranks({over_fabric}, {2})),
                          named);
 INSTANTIATE_TEST_SUITE_P(Fabric, QueueByC, testing::ValuesIn(test::with_ranks({over_fabric}, {2})), named);

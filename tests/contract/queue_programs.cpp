@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <deque>
 #include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "base/variable.hpp"
 #include "queue_home.hpp"
 
 namespace hostless::test {
@@ -193,9 +195,7 @@ class Rank {
     for (Mine& mine : mine_) look_at_status(mine);
     queues.clear();
     for (Mine& mine : mine_) mine.request.free();
-    return wrong_.load() == 0 ? ""
-                              : "seed " + std::to_string(seed_) + ", rank " + std::to_string(rank_) + ": " +
-                                    std::to_string(wrong_.load()) + " wrong bytes or statuses";
+    return wrong_.load() == 0 ? "" : std::to_string(wrong_.load()) + " wrong bytes or statuses";
   }
 
  private:
@@ -366,20 +366,62 @@ class Rank {
   std::atomic<long> wrong_{0};
 };
 
-}  // namespace
+struct Drawn {
+  int messages = 0, collectives = 0, ready = 0, epochs = 0;
+  std::size_t bytes = 0;
+};
 
-std::string run_random_program(Communicator& communicator, int rank, int ranks, std::uint64_t seed,
-                               Drawn& drawn) {
+std::string run_random_program(Communicator& communicator, Group& group, std::uint64_t seed, Drawn& drawn) {
   queue_home().again();
   Draw draw(seed);
-  Program const program = draw_program(draw, ranks);
+  Program const program = draw_program(draw, group.size());
   for (Thing const& thing : program.things) {
     ++(thing.kind == Kind::message ? drawn.messages : drawn.collectives);
     drawn.ready += thing.ready;
     drawn.epochs += static_cast<int>(thing.times.size());
     drawn.bytes += thing.bytes * thing.times.size();
   }
-  return Rank(communicator, rank, ranks, seed, program).run();
+  try {
+    return Rank(communicator, group.rank(), group.size(), seed, program).run();
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+Seeds seeds_of(int ranks, std::uint64_t otherwise, std::uint64_t suites) {
+  constexpr char const *seed = "HOSTLESS_QUEUE_SEED", *programs = "HOSTLESS_QUEUE_PROGRAMS";
+  bool const is_given = count_of(seed, -1) >= 0, is_counted = count_of(programs, -1) >= 0;
+  auto const count = static_cast<std::uint64_t>(count_of(programs, is_given ? 1 : 0));
+  return {static_cast<std::uint64_t>(count_of(seed, std::int64_t{1000000} * ranks)),
+          is_given     ? count
+          : is_counted ? (count + suites - 1) / suites
+                       : otherwise};
+}
+
+std::string run_random_programs(Communicator& communicator, Group& group, Seeds const& seeds,
+                                std::string const& how) {
+  Drawn drawn;
+  auto const began = std::chrono::steady_clock::now();
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    std::string const wrong = run_random_program(communicator, group, seed, drawn);
+    if (!wrong.empty())
+      return "seed " + std::to_string(seed) + ", rank " + std::to_string(group.rank()) + " of " +
+             std::to_string(group.size()) + ": " + wrong + "\nAgain: HOSTLESS_QUEUE_SEED=" +
+             std::to_string(seed) + " " + how;
+  }
+  std::chrono::duration<double> const took = std::chrono::steady_clock::now() - began;
+  if (group.rank() == 0)
+    std::printf(
+        "%d ranks, %llu programs (seeds from %llu on): %d messages (%d ready), %d collectives, %d epochs, %.1f "
+        "MB, %.1f s\n",
+        group.size(), static_cast<unsigned long long>(seeds.count),
+        static_cast<unsigned long long>(seeds.first), drawn.messages, drawn.ready, drawn.collectives,
+        drawn.epochs, 1e-6 * static_cast<double>(drawn.bytes), took.count());
+  std::fflush(stdout);
+  group.barrier();  // nobody leaves while others wait
+  return {};
 }
 
 }  // namespace hostless::test

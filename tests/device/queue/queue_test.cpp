@@ -2,12 +2,9 @@
 // two, graphs that are launched again, many requests at once, and what is refused. Where the GPU is played by
 // the processor (tests/unit/queue/fake_gpu) the host's half is tried.
 #include <atomic>
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
-#include "base/variable.hpp"
 #include "on_gpus.hpp"
 #include "queue_cases.hpp"
 #include "queue_programs.hpp"
@@ -19,8 +16,9 @@ namespace {
 
 class PeerQueues : public OnGpus {};
 INSTANTIATE_TEST_SUITE_P(On, PeerQueues,
-                         testing::Values(Shared{1, 2}, Shared{1, 3}, Shared{1, 4}, Shared{1, 6}, Shared{2, 2},
-                                         Shared{2, 3}, Shared{2, 4}, Shared{2, 6}),
+                         testing::Values(Shared{1, 2}, Shared{1, 3}, Shared{1, 4}, Shared{1, 5}, Shared{1, 6},
+                                         Shared{2, 2}, Shared{2, 3}, Shared{2, 4}, Shared{2, 5},
+                                         Shared{2, 6}),
                          named);
 
 TEST_P(PeerQueues, Cases) {
@@ -31,30 +29,17 @@ TEST_P(PeerQueues, Cases) {
   }
 }
 
-// HOSTLESS_QUEUE_PROGRAMS: how many in all.
+// HOSTLESS_QUEUE_PROGRAMS: how many in all; without it 500 or a few more.
 TEST_P(PeerQueues, RandomPrograms) {
-  std::int64_t const suites = gpus_here() > 1 ? 8 : 4;
-  auto const count = static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_PROGRAMS", 500) / suites);
-  auto const first = static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_SEED", 1000000 * ranks()));
-  Drawn drawn;
-  auto const began = std::chrono::steady_clock::now();
-  on_ranks(ranks(), [&](Transport& transport) -> std::string {
+  std::uint64_t const suites = gpus_here() > 1 ? 10 : 5;
+  auto const& here = *testing::UnitTest::GetInstance()->current_test_info();
+  std::string const how =
+      "device_queue --gtest_filter=" + std::string(here.test_suite_name()) + "." + here.name();
+  on_ranks(ranks(), [&](Transport& transport) {
     Communicator communicator(transport, home().gpu());
-    int const rank = transport.group().rank();
     transport.group().barrier();
-    Drawn mine;
-    for (std::uint64_t seed = first; seed < first + count; ++seed) {
-      std::string const wrong = run_random_program(communicator, rank, ranks(), seed, mine);
-      if (!wrong.empty()) return wrong;
-    }
-    transport.group().barrier();
-    if (rank == 0) drawn = mine;
-    return {};
+    return run_random_programs(communicator, transport.group(), seeds_of(ranks(), 500 / suites, suites), how);
   });
-  std::chrono::duration<double> const took = std::chrono::steady_clock::now() - began;
-  std::printf("%d ranks, %llu programs: %d messages (%d ready), %d collectives, %d epochs, %.1f MB, %.1f s\n",
-              ranks(), static_cast<unsigned long long>(count), drawn.messages, drawn.ready, drawn.collectives,
-              drawn.epochs, 1e-6 * static_cast<double>(drawn.bytes), took.count());
 }
 
 // ---- graphs
