@@ -27,6 +27,8 @@ int stream_steps_of(std::size_t bytes, int asked) {
   return static_cast<int>((steps + trips_of_graph - 1) / trips_of_graph * trips_of_graph);
 }
 
+constexpr double longest_hold_s = 60;
+
 class StreamPair {
  public:
   StreamPair(Communicator& communicator, PeerPingPong const& what, std::size_t bytes, bool ready, int rank)
@@ -69,8 +71,17 @@ class StreamPair {
   }
   void replay() { bench_->replay(); }
   void wait() { queue_.wait(); }
-  void hold() { bench_->hold(); }
+  void hold() { bench_->hold(longest_hold_s); }
   void release() { bench_->release(); }
+  /// Errors  environment  the stream went on before that
+  void check_hold() const {
+    if (bench_->went_on_unreleased())
+      throw Error(ErrorCode::environment,
+                  fmt::format("queueing the round trips took more than {:g} s, and the GPU went on without being "
+                              "released (its processor time would be of something else). Use fewer processes on "
+                              "this machine, or drop --processor-time.",
+                              longest_hold_s));
+  }
   /// After n round trips `first` has 4 n: two packs and two unpacks each.
   bool is_right(std::int64_t trips) {
     bench_->add_to_bytes(shown_, data_, bytes_, 0);
@@ -122,6 +133,9 @@ ProcessorTime time_processor(Group& group, StreamPair* pair, PeerPingPongTiming 
   }
   double const wall_s = std::chrono::duration<double>(Clock::now() - begin).count();
   double const busy_s = processor_seconds() - busy_before;
+  group.together([&] {
+    if (pair != nullptr) pair->check_hold();
+  });
   time.wall_s = group.max(wall_s);
   time.busy_s = group.max(busy_s);
   return time;

@@ -41,8 +41,19 @@ class Queues(Bench):
     def test_halo(self):
         report = self.json_of("bench", "halo", "--queue", "auto", "--ranks", 3, "--generate", "poisson2d", "--size", 20, "--fields", 2, *BRIEF)
         self.head(report, "halo", "threads", 3)
+        self.assertEqual(report["route"], "direct")
         for row in (report["standard"], report["host"]):
             self.times_are_sane(row)
+
+    # A queue's messages go directly: plans of another route say something else than what is timed.
+    def test_halo_of_another_route(self):
+        plan = ("--generate", "poisson2d", "--size", 20, "--ranks-per-node", 2)
+        words = ("bench", "halo", "--queue", "threads", *BRIEF)
+        self.assertIn("route two_step with --queue", self.refused(2, *words, *plan, "--ranks", 4, "--route", "two_step"))
+        report = self.json_of(*words, *plan, "--ranks", 4, "--route", "auto")
+        self.assertEqual(report["route"], "direct")
+        self.run_it("plan", *plan, "--ranks", 4, "--route", "three_step", "--save", "p.json")
+        self.assertIn("route three_step with --queue", self.refused(2, *words, "--load", "p.json"))
 
     def test_life(self):
         report = self.json_of("bench", "life", "--size", "32,48", "--ranks", 4, "--transport", "threads", *BRIEF)
@@ -129,6 +140,9 @@ class Queues(Bench):
                             ("between processes", ("pingpong", "--queue", "peer", "--gpus", 2, "--transport", "mpi")),
                             ("--run without --queue peer", ("pingpong", "--queue", "threads", "--run", "graph")),
                             ("--queue peer without GPUs", ("life", "--size", 16, "--queue", "peer")),
+                            ("--sums 2 with --queue", ("halo", "--queue", "auto", "--ranks", 2, "--sums", 2, "--generate", "poisson2d", "--size", 20)),
+                            ("--memory gpu with --queue", ("pingpong", "--queue", "peer", "--gpus", 2, "--memory", "gpu")),
+                            ("--memory gpu with --queue", ("pingpong", "--queue", "threads", "--ranks", 2, "--memory", "gpu")),
                             ("--queue peer of bench halo", ("halo", "--queue", "peer", "--gpus", 2, "--generate", "poisson2d", "--size", 20))):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, "bench", *words, *BRIEF))

@@ -26,7 +26,9 @@ constexpr std::size_t longest_item = std::size_t{1} << 20;
 std::vector<ExchangePlan> planned_of_matrix(MessageOptions const& o, Group& group, bench::Halo& what) {
   SetupShown const shown(group.rank() == 0);
   auto const source = o.input.open(group, nullptr, 0, Symmetry::any);
-  PlannedMatrix planned = plan_matrix(group, *source, o.layout.parse(o.input.seed), true);
+  MatrixOptions options = o.layout.parse(o.input.seed);
+  if (!o.queue.empty()) options.automatic_route = false;  // the other value is direct already
+  PlannedMatrix planned = plan_matrix(group, *source, options, true);
   what.plan = std::move(planned.mine);
   what.patterns = std::move(planned.patterns);
   bench::share_patterns(group, what.patterns);
@@ -87,7 +89,13 @@ void take_ranks_of_plans(MessageOptions& o) {
 std::vector<ExchangePlan> halo_plans(MessageOptions const& o, Group& group, bench::Halo& what) {
   what.fields = o.fields;
   what.item_bytes = o.item_bytes;
-  return o.load.empty() ? planned_of_matrix(o, group, what) : loaded_plans(o, group, what);
+  auto plans = o.load.empty() ? planned_of_matrix(o, group, what) : loaded_plans(o, group, what);
+  if (!o.queue.empty() && what.plan.route != Route::direct)
+    throw Error(ErrorCode::usage,
+                fmt::format("route {} with --queue (its messages go from each rank directly to each that needs "
+                            "them). Use plans of the route direct.",
+                            name(what.plan.route)));
+  return plans;
 }
 
 std::string describe_halo(MessageOptions const& o, Group& group, bench::Halo const& what,

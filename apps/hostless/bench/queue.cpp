@@ -76,6 +76,13 @@ void check_queue_options(MessageOptions& o, bool is_halo) {
                 "--processor-time without --queue peer (elsewhere processors send). Drop it, or name that "
                 "queue.");
   if (o.queue.empty()) return;
+  if (o.sums > 0)
+    throw Error(ErrorCode::usage,
+                fmt::format("--sums {} with --queue (it adds nothing up). Drop one of them.", o.sums));
+  if (o.memory == "gpu")
+    throw Error(ErrorCode::usage,
+                "--memory gpu with --queue (peer's messages lie in GPUs, those of other queues in the host). "
+                "Drop --memory.");
   if (!is_peer && (o.gpus > 0 || o.oversubscribe))
     throw Error(ErrorCode::usage, fmt::format("--gpus or --oversubscribe with --queue {} (its work is the "
                                               "host's). Drop them, or use --queue peer.",

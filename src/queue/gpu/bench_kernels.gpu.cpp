@@ -59,11 +59,16 @@ __global__ void add_to_bytes_kernel(HOSTLESS_PARAMETER AddToBytes const what) {
   if (!is_short) let_next_kernel_come();  // whose blocks would take room before
 }
 
-__global__ void hold_kernel(std::uint32_t const* released, std::uint32_t number, std::uint64_t limit_ns) {
+__global__ void hold_kernel(HOSTLESS_PARAMETER Hold const what) {
   await_kernel_before();
   std::uint64_t begin = 0, now = 0;
   HOSTLESS_READ_NANOSECONDS(begin);
-  for (now = begin; load_host(released) != number && now - begin < limit_ns;) HOSTLESS_READ_NANOSECONDS(now);
+  for (now = begin; load_host(what.released) != what.number;) {
+    HOSTLESS_READ_NANOSECONDS(now);
+    if (now - begin < what.limit_ns) continue;
+    *what.went_on = 1;
+    break;
+  }
 }
 
 __global__ void pass_boxes_kernel(HOSTLESS_PARAMETER PassBoxes const what) {
@@ -181,9 +186,8 @@ void launch_add_to_bytes(BenchLaunch const& on, AddToBytes const& what) {
   launch_early_if(on, &add_to_bytes_kernel, blocks_of(items, block_threads, 2 * on.gpu->multiprocessors()),
                   threads_of(items), what);
 }
-void launch_hold(BenchLaunch const& on, std::uint32_t const* released, std::uint32_t number) {
-  constexpr std::uint64_t limit_ns = 60'000'000'000;
-  launch_kernel(reinterpret_cast<void const*>(&hold_kernel), 1, 1, on.stream, released, number, limit_ns);
+void launch_hold(BenchLaunch const& on, Hold const& what) {
+  launch_kernel(reinterpret_cast<void const*>(&hold_kernel), 1, 1, on.stream, what);
 }
 void launch_pass_boxes(BenchLaunch const& on, PassBoxes const& what) {
   constexpr int most_of_box = 64;

@@ -15,6 +15,12 @@ struct AddToBytes {
   std::uint8_t plus;
   bool goes_backwards;  ///< roughly: the last megabytes first
 };
+struct Hold {
+  std::uint32_t const* released;
+  std::uint32_t* went_on;
+  std::uint64_t limit_ns;
+  std::uint32_t number;
+};
 struct PassBoxes {
   std::byte* grid;
   std::int64_t line;
@@ -40,8 +46,8 @@ struct BenchLaunch {
   MessagePool const* gpu;
 };
 void launch_add_to_bytes(BenchLaunch const& on, AddToBytes const& what);
-/// Waits, at most a minute, for *released to be `number`.
-void launch_hold(BenchLaunch const& on, std::uint32_t const* released, std::uint32_t number);
+/// Waits, at most so long, for *released to be `number`; after the limit *went_on is 1.
+void launch_hold(BenchLaunch const& on, Hold const& what);
 void launch_pass_boxes(BenchLaunch const& on, PassBoxes const& what);
 void launch_fill_life(BenchLaunch const& on, std::byte* cells, queue::LifeGrid const& grid);
 void launch_step_life(BenchLaunch const& on, StepLife const& what);

@@ -117,9 +117,11 @@ class StreamBench {
                           std::uint64_t* counts) = 0;
   /// Blocks until all is done that is on the stream.
   virtual void wait() = 0;
-  /// What is queued from now on waits until `release`, at most a minute.
-  virtual void hold() = 0;
+  /// What is queued from now on waits until `release`, at most so long.
+  virtual void hold(double limit_s) = 0;
   virtual void release() = 0;
+  /// Whether a hold went on by itself, because nobody had released it in time. Once its stream is done.
+  virtual bool went_on_unreleased() const = 0;
   /// What `queue` queues on the stream becomes the graph, which `replay` queues.
   virtual void record(std::function<void()> const& queue) = 0;
   virtual void replay() = 0;

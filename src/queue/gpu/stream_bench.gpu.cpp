@@ -13,9 +13,9 @@ namespace {
 
 class Bench final : public StreamBench {
  public:
-  explicit Bench(int device) : device_(device), released_(1) {
+  explicit Bench(int device) : device_(device), released_(1), went_on_(1) {
     load_bench_kernels();
-    *released_.data() = 0;
+    *released_.data() = *went_on_.data() = 0;
   }
   void* stream() override { return stream_.get(); }
   std::byte* memory(std::size_t bytes) override {
@@ -62,11 +62,15 @@ class Bench final : public StreamBench {
     OnDevice const on(device_);
     stream_.wait();
   }
-  void hold() override {
+  void hold(double limit_s) override {
     OnDevice const on(device_);
-    launch_hold(launch(), released_.device(), ++holds_);
+    launch_hold(launch(),
+                {released_.device(), went_on_.device(), static_cast<std::uint64_t>(1e9 * limit_s), ++holds_});
   }
   void release() override { *static_cast<std::uint32_t volatile*>(released_.data()) = holds_; }
+  bool went_on_unreleased() const override {
+    return *static_cast<std::uint32_t const volatile*>(went_on_.data()) != 0;
+  }
   void record(std::function<void()> const& queue) override {
     OnDevice const on(device_);
     graph_ = std::make_unique<Graph>();
@@ -83,6 +87,7 @@ class Bench final : public StreamBench {
   int device_;
   Stream stream_;
   Pinned<std::uint32_t> released_;  // the last hold that was
+  Pinned<std::uint32_t> went_on_;   // whether one was not
   std::uint32_t holds_ = 0;
   std::byte const* passed_to_ = nullptr;
   bool passed_backwards_ = false;

@@ -152,6 +152,20 @@ TEST_P(PeerGraphs, CallFunctionsAndSayThatTheyRecord) {
   });
 }
 
+// A stream that is held goes on when it is released, or by itself after the limit, and says which it was.
+TEST_P(PeerGraphs, AHoldSaysWhetherItWasReleased) {
+  auto const bench = gpu::message_library().bench(0);
+  Queue queue(QueueType::peer, bench->stream());
+  bench->hold(600);
+  if (queue.test()) ADD_FAILURE() << "nothing was held";
+  bench->release();
+  queue.wait();
+  EXPECT_FALSE(bench->went_on_unreleased());
+  bench->hold(0.02);
+  queue.wait();
+  EXPECT_TRUE(bench->went_on_unreleased());
+}
+
 // ---- many requests, and what is refused
 
 class PeerRequests : public OnGpus {};

@@ -333,12 +333,15 @@ class PlayedBench final : public StreamBench {
   void wait() override {
     while (!stream_.is_done()) std::this_thread::yield();  // bounded: as long as what is queued
   }
-  void hold() override {
-    stream_.add([held = held_, number = ++holds_, deadline = Deadline::after(60)] {
-      while (held->load() != number && !deadline.passed()) std::this_thread::yield();
+  void hold(double limit_s) override {
+    stream_.add([this, number = ++holds_, limit_s] {
+      Deadline const deadline = Deadline::after(limit_s);
+      while (held_.load() != number && !deadline.passed()) std::this_thread::yield();
+      if (held_.load() != number) went_on_.store(true);
     });
   }
-  void release() override { held_->store(holds_); }
+  void release() override { held_.store(holds_); }
+  bool went_on_unreleased() const override { return went_on_.load(); }
   void record(std::function<void()> const& queue) override { stream_.record(queue); }
   void replay() override { stream_.replay(); }
 
@@ -353,7 +356,8 @@ class PlayedBench final : public StreamBench {
     return memory_.back().get();
   }
   std::vector<std::shared_ptr<std::byte>> memory_;
-  std::shared_ptr<std::atomic<int>> held_ = std::make_shared<std::atomic<int>>(0);
+  std::atomic<int> held_{0};
+  std::atomic<bool> went_on_{false};
   int holds_ = 0;
   PlayedStream stream_;
 };
