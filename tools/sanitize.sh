@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-}
-without='mpi|_ofi|_composite|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|rivals|several|paired|plot|stencil_scaling|gpu_transports|emulated_machines)|^numerics_(breakdown|oracle)|^cli_bench_(rows|papers|neighbor|queue)|^cli_setup'
+without='mpi|_ofi|_composite|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|rivals|several|paired|plot|stencil_scaling|gpu_transports|emulated_machines|queue_machines)|^numerics_(breakdown|oracle)|^cli_bench_(rows|papers|neighbor|queue)|^cli_setup'
 case "$preset" in
   asan-ubsan)
     with='.'

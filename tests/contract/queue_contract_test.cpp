@@ -278,7 +278,7 @@ TEST_P(QueueContract, Cases) {
 
 // HOSTLESS_QUEUE_PROGRAMS: how many for each transport, over all its numbers of ranks (2 to 6).
 TEST_P(QueueContract, RandomPrograms) {
-  expect_programs(transport().run != nullptr ? 2000 : is_over_fabric() ? 10 : 40, 5);
+  expect_programs(transport().run != nullptr ? 400 : is_over_fabric() ? 10 : 40, 5);
 }
 
 // The same with a thread of the library that calls MPI beside those of the ranks.
