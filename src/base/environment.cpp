@@ -38,6 +38,7 @@ std::vector<std::string> const& asked_for() {
                                                  "GPU_WHILE",
                                                  "ISA",
                                                  "MPI",
+                                                 "MPIS_GPUS",
                                                  "MPIS_RANKS",
                                                  "MPI_DEVICE_BYTES",
                                                  "PLUGIN_DIR",
@@ -112,6 +113,7 @@ void check_queue_environment() {
                     "' (who progresses queues over MPI). Set it to thread or calls, or drop it.");
   require_count("HOSTLESS_QUEUE_STARTS", 1, "so many started messages of the type ofi have room");
   require_count("HOSTLESS_MPIS_RANKS", 1, "so many threads are ranks");
+  require_count("HOSTLESS_MPIS_GPUS", 1, "streams of so many GPUs do the work of MPIS_ queues");
 }
 
 void check_composite_environment() {

@@ -17,6 +17,12 @@ std::size_t packed_bytes(MPI_Datatype datatype);
 /// As C has it (hostless_datatype, hostless_reduction); -1: none.
 int datatype_of(MPI_Datatype datatype);
 int reduction_of(MPI_Op op);
+/// The GPU whose streams do the work of this rank's requests; below 0: none, the host does.
+int gpu_of_rank();
+/// Of a match that is complete: what MPI_Get_count reads.
+void write_bytes(MPI_Status& status, std::size_t bytes);
+/// Whether requests can be made: between the start of MPI and its end.
+bool is_started();
 /// Starts MPI with as many threads as it has.
 int begin(int* argc, char*** argv, int* provided);
 

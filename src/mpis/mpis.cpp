@@ -1,14 +1,20 @@
 // MPIS_... over hostless/queue.h. Compiled once for each MPI, and once for threads.
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/guarded.hpp"
 #include "mpis/flavour.hpp"
+#include "queue/gpu/message_library.hpp"
 
 using namespace hostless::mpis;
 
@@ -18,6 +24,8 @@ namespace {
 struct Handle {
   hostless_request* of = nullptr;
   int peer = MPI_PROC_NULL, tag = 0;
+  MPIS_Request matches = MPIS_REQUEST_NULL;  // of the request of a match
+  std::size_t bytes = 0;  // of a match that is complete: as many as will come
 };
 
 // What a program holds is a number that is never used again, so that one of a freed request is known as such.
@@ -59,6 +67,36 @@ int refused_pointer(char const* what) {
   return refused(MPIS_INVALID_REQUEST_STATE, (std::string(what) + " is NULL.").c_str());
 }
 
+// Streams of GPUs' queues that were given none, and memory of MPIS_Alloc_mem, by their handles.
+class Kept {
+ public:
+  void add(std::uintptr_t of, std::shared_ptr<void> what) {
+    std::lock_guard const lock(mutex_);
+    all_[of] = std::move(what);
+  }
+  std::shared_ptr<void> remove(std::uintptr_t of) {
+    std::lock_guard const lock(mutex_);
+    auto const found = all_.extract(of);
+    return found.empty() ? nullptr : std::move(found.mapped());
+  }
+  bool has(std::uintptr_t of) {
+    std::lock_guard const lock(mutex_);
+    return all_.count(of) != 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::uintptr_t, std::shared_ptr<void>> all_;
+};
+Kept& queues() {
+  static Kept* const all = new Kept;
+  return *all;
+}
+Kept& memories() {
+  static Kept* const all = new Kept;
+  return *all;
+}
+
 hostless_queue* queue_of(MPIS_Queue queue) { return reinterpret_cast<hostless_queue*>(queue); }
 
 int code_of(int code) {
@@ -89,6 +127,13 @@ void write_status(Handle const& handle, MPI_Status* status) {
   status->MPI_SOURCE = handle.peer;
   status->MPI_TAG = handle.tag;
   status->MPI_ERROR = MPI_SUCCESS;
+  write_bytes(*status, handle.bytes);
+}
+
+// of: the persistent request; NULL: of MPI_PROC_NULL, from which nothing comes.
+void learn_bytes(Handle& handle, hostless_request* of) {
+  hostless_request_status status{};
+  if (of != nullptr && hostless_request_get_status(of, &status) == HOSTLESS_OK) handle.bytes = status.bytes;
 }
 
 // The requests of a call, and those of them that are not of MPI_PROC_NULL.
@@ -118,6 +163,9 @@ int make(int peer, int tag, MPI_Comm comm, MPIS_Request* request, Init const& in
   if (comm == MPI_COMM_NULL)
     return refused(MPIS_UNSUPPORTED_BEHAVIOR,
                    "comm is MPI_COMM_NULL (it has no ranks). Give a communicator.");
+  if (!is_started())
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR,
+                   "a request before MPI_Init or after MPI_Finalize (there are no ranks). Make it between them.");
   if (peer != MPI_PROC_NULL) {
     hostless_transport* const transport = transport_of(comm);
     if (transport == nullptr) return MPIS_UNSUPPORTED_BEHAVIOR;
@@ -173,20 +221,37 @@ int MPIS_Init(int* argc, char*** argv) {
 }
 int MPIS_Init_thread(int* argc, char*** argv, int, int* provided) { return begin(argc, argv, provided); }
 
-int MPIS_Queue_init(MPIS_Queue* queue, MPIS_Queue_type type, void*) {
+int MPIS_Queue_init(MPIS_Queue* queue, MPIS_Queue_type type, void* stream) {
   if (queue == nullptr) return refused_pointer("queue");
   *queue = MPIS_QUEUE_NULL;
-  if (type != THREAD)
-    return refused(MPIS_UNSUPPORTED_BEHAVIOR, "a queue of a GPU's type (these names have none). Use THREAD.");
   hostless_queue* made = nullptr;
-  int const code = code_of(hostless_queue_init(&made, "auto", nullptr));
+  std::shared_ptr<void> own;
+  if (type == GPU_MEM_OPS) {
+    int const gpu = gpu_of_rank();
+    if (gpu < 0)
+      return refused(MPIS_UNSUPPORTED_BEHAVIOR,
+                     "a queue of GPU_MEM_OPS whose requests are the host's (streams work between ranks that are "
+                     "threads). Link hostless_mpis_threads and set HOSTLESS_MPIS_GPUS, or use THREAD.");
+    if (stream == nullptr &&
+        hostless::c_interface::guarded([&] { own = hostless::gpu::message_library().own_stream(gpu); }) != HOSTLESS_OK)
+      return MPIS_UNSUPPORTED_BEHAVIOR;
+    void* const used = stream == nullptr ? own.get() : *static_cast<void**>(stream);
+    if (int const code = code_of(hostless_queue_init(&made, "peer", used)); code != MPIS_SUCCESS) return code;
+  } else if (type == THREAD) {
+    if (int const code = code_of(hostless_queue_init(&made, "auto", nullptr)); code != MPIS_SUCCESS) return code;
+  } else {
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR,
+                   ("a queue of the type " + std::to_string(type) + " (there is none). Use THREAD or GPU_MEM_OPS.").c_str());
+  }
   *queue = reinterpret_cast<MPIS_Queue>(made);
-  return code;
+  queues().add(*queue, std::move(own));
+  return MPIS_SUCCESS;
 }
 int MPIS_Queue_free(MPIS_Queue* queue) {
   if (queue == nullptr) return refused_pointer("queue");
   hostless_queue* of = queue_of(*queue);
   int const code = code_of(hostless_queue_free(&of));
+  if (code == MPIS_SUCCESS) queues().remove(*queue);
   *queue = reinterpret_cast<MPIS_Queue>(of);
   return code;
 }
@@ -227,13 +292,17 @@ int MPIS_Matchall(int count, MPIS_Request requests[], MPI_Status statuses[]) {
   Given given;
   if (int const code = look_up(count, requests, given); code != MPIS_SUCCESS) return code;
   int const code = code_of(hostless_matchall(given.ours.size(), given.ours.data()));
+  if (code == MPIS_SUCCESS)
+    for (Handle* const handle : given.handles) learn_bytes(*handle, handle->of);
   for (std::size_t k = 0; code == MPIS_SUCCESS && statuses != MPI_STATUSES_IGNORE && k < given.handles.size();
        ++k)
     write_status(*given.handles[k], statuses + k);
   return code;
 }
 int MPIS_Match(MPIS_Request* request, MPI_Status* status) { return MPIS_Matchall(1, request, status); }
-int MPIS_Queue_match(MPIS_Queue, MPIS_Request* request, MPI_Status* status) {
+int MPIS_Queue_match(MPIS_Queue queue, MPIS_Request* request, MPI_Status* status) {
+  if (!queues().has(queue))
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR, "queue is no queue (it was never made, or freed). Make it with MPIS_Queue_init.");
   return MPIS_Match(request, status);
 }
 int MPIS_Imatch(MPIS_Request* request, MPIS_Request* match) {
@@ -243,6 +312,7 @@ int MPIS_Imatch(MPIS_Request* request, MPIS_Request* match) {
   if (int const code = look_up(1, request, given); code != MPIS_SUCCESS) return code;
   Handle handle = *given.handles.front();
   handle.of = nullptr;
+  handle.matches = *request;
   int const code = code_of(hostless_imatchall(given.ours.size(), given.ours.data(), &handle.of));
   if (code == MPIS_SUCCESS) *match = handles().add(handle);
   return code;
@@ -261,7 +331,10 @@ int MPIS_Wait(MPIS_Request* request, MPI_Status* status) {
   int const code =
       given.ours.empty() ? int{MPIS_SUCCESS} : code_of(hostless_request_wait(given.ours.front()));
   if (code != MPIS_SUCCESS) return code;
-  write_status(*given.handles.front(), status);
+  Handle& handle = *given.handles.front();
+  Handle const* const matched = handles().find(handle.matches);  // none: it was freed since
+  if (matched != nullptr) learn_bytes(handle, matched->of);
+  write_status(handle, status);
   return MPIS_Request_free(request);
 }
 int MPIS_Waitall(int count, MPIS_Request requests[], MPI_Status statuses[]) {
@@ -301,19 +374,35 @@ int MPIS_Alloc_mem(MPI_Aint size, MPI_Info info, void** memory) {
   int is_there = 0;
   char key[] = "mpi_memory_alloc_kinds";  // which older MPIs take without const
   if (info != MPI_INFO_NULL) MPI_Info_get(info, key, static_cast<int>(sizeof kinds) - 1, kinds, &is_there);
-  if (is_there != 0 && std::string(kinds).find("system") == std::string::npos)
+  bool const in_gpu = std::strstr(kinds, "cuda:device") != nullptr || std::strstr(kinds, "rocm:device") != nullptr;
+  int const gpu = gpu_of_rank();
+  if (std::strstr(kinds, "system") == nullptr && !(in_gpu && gpu >= 0))
     return refused(MPIS_UNSUPPORTED_BEHAVIOR, (std::string("mpi_memory_alloc_kinds: ") + kinds +
-                                               " (this build has memory of the host). Ask for system.")
+                                               " (this rank has memory of the host). Ask for system.")
                                                   .c_str());
-  constexpr std::size_t line = 64;
-  if (size >= 0) *memory = std::aligned_alloc(line, (static_cast<std::size_t>(size) + line) / line * line);
-  return *memory != nullptr ? int{MPIS_SUCCESS}
-                            : refused(MPIS_UNSUPPORTED_BEHAVIOR,
-                                      ("no memory of " + std::to_string(size) + " bytes.").c_str());
+  if (size < 0)
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR, ("no memory of " + std::to_string(size) + " bytes.").c_str());
+  auto const bytes = static_cast<std::size_t>(size);
+  int const code = hostless::c_interface::guarded([&] {
+    std::shared_ptr<void> taken;
+    constexpr std::size_t line = 64;
+    if (gpu < 0)
+      taken = std::shared_ptr<void>(std::aligned_alloc(line, (bytes + line) / line * line), [](void* m) { std::free(m); });
+    else if (in_gpu)
+      taken = hostless::gpu::message_library().memory(gpu, bytes);
+    else
+      taken = hostless::gpu::message_library().pinned(gpu, std::max<std::size_t>(bytes, 1));
+    if (taken == nullptr) throw std::bad_alloc();
+    *memory = taken.get();
+    memories().add(reinterpret_cast<std::uintptr_t>(taken.get()), taken);
+  });
+  return code == HOSTLESS_OK ? int{MPIS_SUCCESS} : int{MPIS_UNSUPPORTED_BEHAVIOR};
 }
 int MPIS_Free_mem(void* memory) {
-  std::free(memory);
-  return MPIS_SUCCESS;
+  if (memory == nullptr) return MPIS_SUCCESS;
+  return memories().remove(reinterpret_cast<std::uintptr_t>(memory)) != nullptr
+             ? int{MPIS_SUCCESS}
+             : refused(MPIS_INVALID_REQUEST_STATE, "memory that MPIS_Alloc_mem has not given, or that was freed.");
 }
 
 }  // extern "C"

@@ -80,6 +80,21 @@ int reduction_of(MPI_Op op) {
   return -1;
 }
 
+int gpu_of_rank() { return -1; }
+
+void write_bytes(MPI_Status& status, std::size_t bytes) {
+  // As MPI_Get_count has it: MPI_UNDEFINED where an int does not hold them.
+  MPI_Status_set_elements_x(&status, MPI_BYTE, static_cast<MPI_Count>(bytes));
+  MPI_Status_set_cancelled(&status, 0);
+}
+
+bool is_started() {
+  int started = 0, ended = 0;
+  MPI_Initialized(&started);
+  MPI_Finalized(&ended);
+  return started != 0 && ended == 0;
+}
+
 int begin(int* argc, char*** argv, int* provided) {
   constexpr int leave_what_is_set = 0;
   setenv("HOSTLESS_QUEUE_PROGRESS", "thread", leave_what_is_set);

@@ -20,6 +20,7 @@ namespace hostless::mpis {
 namespace {
 
 thread_local hostless_transport* of_this_rank = nullptr;
+thread_local int gpu_of_this_rank = -1;
 
 struct Infos {
   std::mutex mutex;
@@ -34,11 +35,21 @@ Infos& infos() {
 struct Words {
   int count;
   char** word;
+  int gpus;  ///< whose streams do the work; 0: the host does
 };
 
 int run_rank(hostless_transport* transport, void* user) {
   of_this_rank = transport;
   Words const& words = *static_cast<Words*>(user);
+  if (int const gpus = words.gpus; gpus > 0) {
+    gpu_of_this_rank = hostless_rank(transport) % gpus;
+    if (int const code = hostless_requests_on_gpu(transport, gpu_of_this_rank); code != HOSTLESS_OK) {
+      std::fprintf(stderr, "hostless: %s\n", hostless_last_error());
+      return code;
+    }
+    // Before anybody waits.
+    if (int const code = MPI_Barrier(MPI_COMM_WORLD); code != MPI_SUCCESS) return code;  // bounded: Group::barrier
+  }
   return hostless_mpis_main(words.count, words.word);
 }
 
@@ -49,9 +60,11 @@ int run_all(int count, char** words) {
     std::fprintf(stderr, "hostless: %s\n", hostless_last_error());
     return code;
   }
-  Words given{count, words};
-  auto const wanted =
-      static_cast<int>(std::min<std::int64_t>(count_of("HOSTLESS_MPIS_RANKS", ranks), INT_MAX));
+  auto const number = [](char const* variable, std::int64_t otherwise) {
+    return static_cast<int>(std::min<std::int64_t>(count_of(variable, otherwise), INT_MAX));
+  };
+  Words given{count, words, number("HOSTLESS_MPIS_GPUS", 0)};
+  int const wanted = number("HOSTLESS_MPIS_RANKS", ranks);
   int const code = hostless_run_threads(wanted, run_rank, &given);
   if (code != 0) std::fprintf(stderr, "hostless: %s\n", hostless_last_error());
   return code;
@@ -70,6 +83,9 @@ hostless_transport* transport_of(MPI_Comm comm) {
 std::size_t packed_bytes(MPI_Datatype datatype) { return static_cast<std::size_t>(datatype) / 16; }
 int datatype_of(MPI_Datatype datatype) { return datatype % 16 <= HOSTLESS_DATA_BYTE ? datatype % 16 : -1; }
 int reduction_of(MPI_Op op) { return op >= MPI_SUM && op <= MPI_MAX ? op : -1; }
+int gpu_of_rank() { return gpu_of_this_rank; }
+void write_bytes(MPI_Status& status, std::size_t bytes) { status.bytes = bytes; }
+bool is_started() { return of_this_rank != nullptr; }
 int begin(int*, char***, int* provided) {
   *provided = MPI_THREAD_MULTIPLE;
   return of_this_rank != nullptr ? MPI_SUCCESS : MPI_ERR_OTHER;
@@ -120,6 +136,12 @@ double MPI_Wtime(void) {
 }
 int MPI_Type_size(MPI_Datatype datatype, int* size) {
   *size = static_cast<int>(packed_bytes(datatype));
+  return MPI_SUCCESS;
+}
+int MPI_Get_count(MPI_Status const* status, MPI_Datatype datatype, int* count) {
+  std::size_t const one = packed_bytes(datatype);
+  bool const is_whole = one != 0 && status->bytes % one == 0 && status->bytes / one <= INT_MAX;
+  *count = is_whole ? static_cast<int>(status->bytes / one) : MPI_UNDEFINED;
   return MPI_SUCCESS;
 }
 int MPI_Info_create(MPI_Info* info) {

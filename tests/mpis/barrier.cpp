@@ -1,7 +1,7 @@
 // Barriers between messages: what was sent before one is there after it.
 #include <cstdio>
 
-#include "stream-triggering.h"
+#include "backend.hpp"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -9,11 +9,12 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPIS_Queue queue;
-  MPIS_Queue_init(&queue, THREAD, nullptr);
+  MPIS_Queue_init(&queue, QUEUE_TYPE, nullptr);
   MPIS_Request barrier, all;
   wrong += MPIS_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &barrier) != MPIS_SUCCESS;
   wrong += MPIS_Match(&barrier, MPI_STATUS_IGNORE) != MPIS_SUCCESS;
-  long mine = 0, least = 0;
+  Reached<long> numbers(2);
+  long &mine = numbers.data()[0], &least = numbers.data()[1];
   MPIS_Allreduce_init(&mine, &least, 1, MPI_LONG, MPI_MIN, MPI_COMM_WORLD, MPI_INFO_NULL, &all);
   MPIS_Match(&all, MPI_STATUS_IGNORE);
   for (int round = 1; round <= 50; ++round) {

@@ -1,8 +1,7 @@
 // Halos of a line of ranks with two ends, which have no neighbour there.
 #include <cstdio>
-#include <vector>
 
-#include "stream-triggering.h"
+#include "backend.hpp"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -20,7 +19,7 @@ int main(int argc, char** argv) {
   int* buffer[4];
   for (int k = 0; k < 4; ++k) buffer[k] = static_cast<int*>(memory[k]);
   MPIS_Queue queue;
-  MPIS_Queue_init(&queue, THREAD, nullptr);
+  MPIS_Queue_init(&queue, QUEUE_TYPE, nullptr);
   MPIS_Request requests[4];
   MPIS_Recv_init(buffer[0], width, MPI_INT, left, 50, MPI_COMM_WORLD, info, &requests[0]);
   MPIS_Recv_init(buffer[1], width, MPI_INT, right, 50, MPI_COMM_WORLD, info, &requests[1]);

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "stream-triggering.h"
+#include "backend.hpp"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -10,9 +10,12 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   int const right = (rank + 1) % size, left = (rank + size - 1) % size;
-  double mine = rank, from_left = 0, from_right = 0, change = 0, largest = 1, total = 0;
+  Reached<double> numbers(6);
+  double* const at = numbers.data();
+  double &mine = at[0], &from_left = at[1], &from_right = at[2], &change = at[3], &largest = at[4], &total = at[5];
+  mine = rank, largest = 1;
   MPIS_Queue queue;
-  MPIS_Queue_init(&queue, THREAD, nullptr);
+  MPIS_Queue_init(&queue, QUEUE_TYPE, nullptr);
   MPIS_Request halo[4], sums[2];
   MPIS_Recv_init(&from_left, 1, MPI_DOUBLE, left, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &halo[0]);
   MPIS_Recv_init(&from_right, 1, MPI_DOUBLE, right, 2, MPI_COMM_WORLD, MPI_INFO_NULL, &halo[1]);

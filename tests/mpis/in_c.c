@@ -31,10 +31,12 @@ static void of_handles(MPIS_Queue queue) {
   stale = request;
   fine(MPIS_Request_free(&request), "free");
   MPIS_Queue null_queue = MPIS_QUEUE_NULL;
+  refused(MPIS_Queue_match(null_queue, &request, MPI_STATUS_IGNORE), MPIS_UNSUPPORTED_BEHAVIOR, "match on no queue");
   refused(MPIS_Queue_wait(null_queue), MPIS_UNSUPPORTED_BEHAVIOR, "wait for no queue");
   refused(MPIS_Match(&stale, MPI_STATUS_IGNORE), MPIS_INVALID_REQUEST_STATE, "match of a freed one");
   refused(MPIS_Queue_init(NULL, THREAD, NULL), MPIS_INVALID_REQUEST_STATE, "nowhere to put a queue");
   refused(MPIS_Enqueue_start(queue, &stale), MPIS_INVALID_REQUEST_STATE, "start of a freed one");
+  refused(MPIS_Queue_init(&null_queue, GPU_MEM_OPS, NULL), MPIS_UNSUPPORTED_BEHAVIOR, "a stream without GPUs");
   refused(MPIS_Queue_init(&null_queue, CXI, NULL), MPIS_UNSUPPORTED_BEHAVIOR, "a queue of CXI");
   refused(MPIS_Wait(&stale, MPI_STATUS_IGNORE), MPIS_INVALID_REQUEST_STATE, "wait for a freed one");
   refused(MPIS_Matchall(1, NULL, MPI_STATUSES_IGNORE), MPIS_INVALID_REQUEST_STATE, "matchall of NULL");
@@ -57,6 +59,32 @@ static void of_arguments(void) {
           MPIS_UNSUPPORTED_BEHAVIOR, "more bytes than 64 bits count");
   refused(MPIS_Send_init(&byte, 1, MPI_BYTE, rank, 0, MPI_COMM_NULL, MPI_INFO_NULL, &request),
           MPIS_UNSUPPORTED_BEHAVIOR, "no communicator");
+}
+
+/* Whoever sends less than there is room for is told of by the match. */
+static void of_statuses(MPIS_Queue queue, int ranks) {
+  double out[3] = {0}, in[5] = {0};
+  int count = -1, other = (rank + 1) % ranks;
+  MPIS_Request requests[2], match;
+  MPI_Status statuses[2], status;
+  fine(MPIS_Send_init(out, 3, MPI_DOUBLE, (rank + ranks - 1) % ranks, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]),
+       "send_init");
+  fine(MPIS_Recv_init(in, 5, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]), "recv_init");
+  fine(MPIS_Imatch(&requests[0], &match), "imatch");
+  fine(MPIS_Queue_match(queue, &requests[1], &statuses[1]), "match on a queue");
+  fine(MPIS_Wait(&match, &statuses[0]), "wait for a match");
+  for (int k = 0; k < 2; ++k) {
+    MPI_Get_count(&statuses[k], MPI_DOUBLE, &count);
+    if (count != 3) printf("the status of match %d says %d elements\n", k, count), ++failures;
+    MPI_Get_count(&statuses[k], MPI_BYTE, &count);
+    if (count != 24) printf("the status of match %d says %d bytes\n", k, count), ++failures;
+  }
+  fine(MPIS_Request_freeall(2, requests), "freeall");
+  fine(MPIS_Recv_init(in, 5, MPI_DOUBLE, MPI_PROC_NULL, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]), "recv_init of none");
+  fine(MPIS_Match(&requests[0], &status), "match of none");
+  MPI_Get_count(&status, MPI_DOUBLE, &count);
+  if (count != 0) printf("the match of nobody says %d elements\n", count), ++failures;
+  fine(MPIS_Request_free(&requests[0]), "free");
 }
 
 static void in_place(MPIS_Queue queue, int ranks) {
@@ -85,6 +113,7 @@ int main(int argc, char** argv) {
   fine(MPIS_Queue_init(&queue, THREAD, NULL), "queue_init");
   of_handles(queue);
   of_arguments();
+  of_statuses(queue, ranks);
   in_place(queue, ranks);
   fine(MPIS_Queue_free(&queue), "queue_free");
   if (failures == 0) printf("kept in_c;\n");

@@ -18,9 +18,11 @@ std::string path_of(std::string const& program, std::string const& library) {
   auto const folder = std::filesystem::path(test::own_path()).parent_path();
   return (folder / ("mpis_" + program + "_" + library)).string();
 }
-test::Printed run_threads(std::string const& program, std::string const& ranks) {
+test::Printed run_threads(std::string const& program, std::string const& ranks,
+                          std::string const& library = "threads", std::string const& variables = "") {
   test::Printed printed;
-  std::string const command = "HOSTLESS_MPIS_RANKS=" + ranks + " " + path_of(program, "threads") + " 2>&1";
+  std::string const command =
+      variables + "HOSTLESS_MPIS_RANKS=" + ranks + " " + path_of(program, library) + " 2>&1";
   FILE* const pipe = popen(command.c_str(), "r");
   for (std::array<char, 256> line; std::fgets(line.data(), static_cast<int>(line.size()), pipe) != nullptr;)
     printed.output += line.data();
@@ -45,6 +47,28 @@ TEST_P(MpisPrograms, Keep) {
     test::Printed const printed = run(program);
     EXPECT_EQ(printed.status, 0) << program << ": " << printed.output;
     EXPECT_EQ(printed.kept(program), ranks()) << program << ": " << printed.output;
+  }
+}
+
+// The work of their queues is done by streams of one GPU, and of two.
+TEST(MpisAlone, Of_peer_ProgramsKeep) {
+  for (char const* program : {"ring", "ready_send", "halo", "halo_allreduce", "two_queues", "barrier", "own_stream"})
+    for (char const* ranks : {"2", "4"})
+      for (char const* gpus : {"1", "2"}) {
+        test::Printed const printed =
+            run_threads(program, ranks, "peer", "HOSTLESS_MPIS_GPUS=" + std::string(gpus) + " ");
+        EXPECT_EQ(printed.status, 0) << program << ": " << printed.output;
+        EXPECT_EQ(printed.kept(program), std::stoi(ranks)) << program << ": " << printed.output;
+      }
+}
+
+TEST(MpisAlone, Of_peer_GpusThatAreNone) {
+  for (auto const& [gpus, says] : {std::pair<std::string, std::string>{"0", "HOSTLESS_MPIS_GPUS='0'"},
+                                   {"two", "HOSTLESS_MPIS_GPUS='two'"},
+                                   {"5", "no such GPU"}}) {
+    test::Printed const printed = run_threads("ring", "5", "peer", "HOSTLESS_MPIS_GPUS=" + gpus + " ");
+    EXPECT_NE(printed.status, 0) << gpus;
+    EXPECT_NE(printed.output.find(says), std::string::npos) << printed.output;
   }
 }
 
@@ -73,6 +97,15 @@ TEST_P(MpisPage, Keeps) {
   test::Printed const printed = run("jacobi");
   EXPECT_EQ(printed.status, 0) << printed.output;
   EXPECT_EQ(printed.kept("jacobi"), ranks()) << printed.output;
+}
+
+// MPI_Init of MPI itself.
+TEST_P(MpisPage, MayStartMpiByThemselves) {
+  test::need(test::tested_transport(library()));
+  if (IsSkipped()) return;
+  test::Printed const printed = run("plain_init");
+  EXPECT_EQ(printed.status, 0) << printed.output;
+  EXPECT_EQ(printed.kept("plain_init"), ranks()) << printed.output;
 }
 
 INSTANTIATE_TEST_SUITE_P(With, MpisPage, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {1, 3})),

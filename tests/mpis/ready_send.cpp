@@ -1,8 +1,7 @@
 // Ready sends between pairs of ranks: the receiver's answer of the round before says that it has started.
 #include <cstdio>
-#include <vector>
 
-#include "stream-triggering.h"
+#include "backend.hpp"
 
 int main(int argc, char** argv) {
   int provided = 0;
@@ -12,9 +11,9 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   int const other = rank % 2 == 0 ? rank + 1 : rank - 1;
   if (other < size) {
-    std::vector<double> data(5000), token(1);
+    Reached<double> data(5000), token(1);
     MPIS_Queue queue;
-    MPIS_Queue_init(&queue, THREAD, nullptr);
+    MPIS_Queue_init(&queue, QUEUE_TYPE, nullptr);
     bool const sends = rank % 2 == 0;
     MPIS_Request bulk, answer;
     if (sends) {
@@ -31,12 +30,12 @@ int main(int argc, char** argv) {
         MPIS_Enqueue_start(queue, &answer);
         MPIS_Enqueue_waitall(queue);
         MPIS_Queue_wait(queue);
-        for (double& d : data) d = round + token[0];
+        for (double& d : data) d = round + *token;
         MPIS_Enqueue_start(queue, &bulk);
         MPIS_Enqueue_waitall(queue);
         wrong += MPIS_Queue_wait(queue) != MPIS_SUCCESS;
       } else {
-        token[0] = 1000.0 * round;
+        *token = 1000.0 * round;
         MPIS_Enqueue_start(queue, &bulk);
         MPIS_Enqueue_start(queue, &answer);
         MPIS_Enqueue_waitall(queue);

@@ -1,8 +1,7 @@
 // Two queues at once, one for each direction of the ring.
 #include <cstdio>
-#include <vector>
 
-#include "stream-triggering.h"
+#include "backend.hpp"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -12,12 +11,10 @@ int main(int argc, char** argv) {
   int const neighbour[2] = {(rank + 1) % size, (rank + size - 1) % size};
   MPIS_Queue queue[2];
   MPIS_Request requests[2][2];
-  std::vector<long> out[2], in[2];
+  Reached<long> out[2] = {Reached<long>(100), Reached<long>(20000)}, in[2] = {Reached<long>(100), Reached<long>(20000)};
   for (int d = 0; d < 2; ++d) {
-    out[d].resize(d == 0 ? 100 : 20000);
-    in[d].resize(out[d].size());
-    wrong += MPIS_Queue_init(&queue[d], THREAD, nullptr) != MPIS_SUCCESS;
-    auto const count = static_cast<MPI_Count>(out[d].size());
+    wrong += MPIS_Queue_init(&queue[d], QUEUE_TYPE, nullptr) != MPIS_SUCCESS;
+    MPI_Count const count = out[d].size();
     MPIS_Send_init(out[d].data(), count, MPI_LONG, neighbour[d], d, MPI_COMM_WORLD, MPI_INFO_NULL,
                    &requests[d][0]);
     MPIS_Recv_init(in[d].data(), count, MPI_LONG, neighbour[1 - d], d, MPI_COMM_WORLD, MPI_INFO_NULL,

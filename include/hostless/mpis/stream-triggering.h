@@ -29,7 +29,10 @@ enum {
 #define MPIS_REQUEST_NULL ((MPIS_Request)0)
 
 /* THREAD: a thread of the library works for the queue, or calls of the library do. Its stream is not used.
- * The types of GPUs are MPIS_UNSUPPORTED_BEHAVIOR in this build. */
+ * GPU_MEM_OPS: a GPU's stream does, with nobody's processor between (queues of the type peer), where ranks are
+ * threads and HOSTLESS_MPIS_GPUS says how many GPUs they are on; stream: the address of a cudaStream_t or
+ * hipStream_t, or NULL for one of the queue's own, of high priority. Buffers are memory of that GPU, or of
+ * MPIS_Alloc_mem. CXI is MPIS_UNSUPPORTED_BEHAVIOR. */
 typedef enum MPIS_Queue_type { THREAD = 0, GPU_MEM_OPS = 3, CXI = 4 } MPIS_Queue_type;
 
 int MPIS_Queue_init(MPIS_Queue* queue, MPIS_Queue_type type, void* stream);
@@ -49,11 +52,12 @@ int MPIS_Barrier_init(MPI_Comm comm, MPI_Info info, MPIS_Request* request);
 int MPIS_Allreduce_init(const void* from, void* result, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                         MPI_Comm comm, MPI_Info info, MPIS_Request* request);
 
+/* Statuses of matches have the source, the tag and the bytes that will come (MPI_Get_count). */
 int MPIS_Match(MPIS_Request* request, MPI_Status* status);
 int MPIS_Matchall(int count, MPIS_Request requests[], MPI_Status statuses[]);
 int MPIS_Imatch(MPIS_Request* request, MPIS_Request* match);
 int MPIS_Is_matched(MPIS_Request* request, int* matched);
-/* As MPIS_Match: requests are of no queue until they are started. */
+/* As MPIS_Match: requests are of no queue until they are started; but it must be one. */
 int MPIS_Queue_match(MPIS_Queue queue, MPIS_Request* request, MPI_Status* status);
 
 /* Of matches alone. */
@@ -68,7 +72,8 @@ int MPIS_Enqueue_waitall(MPIS_Queue queue);
 int MPIS_Request_free(MPIS_Request* request);
 int MPIS_Request_freeall(int count, MPIS_Request requests[]);
 
-/* Of the host, where `info` says nothing of mpi_memory_alloc_kinds, or says system. */
+/* Of the host, where `info` says nothing of mpi_memory_alloc_kinds, or says system: with HOSTLESS_MPIS_GPUS
+ * pinned, for streams too. cuda:device or rocm:device: of the rank's GPU. */
 int MPIS_Alloc_mem(MPI_Aint size, MPI_Info info, void** memory);
 int MPIS_Free_mem(void* memory);
 

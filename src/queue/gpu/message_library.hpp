@@ -141,6 +141,10 @@ class MessageLibrary {
   virtual std::shared_ptr<LentSide> lend_side(int device, std::size_t slot_bytes) = 0;
   /// Memory of a GPU, given back without a word to its driver, which might wait for kernels that wait.
   virtual std::shared_ptr<std::byte> memory(int device, std::size_t bytes) = 0;
+  /// Memory of the host that kernels of the GPU reach too. Its end may wait for all kernels of the GPU.
+  virtual std::shared_ptr<std::byte> pinned(int device, std::size_t bytes) = 0;
+  /// A stream of that GPU whose kernels begin before those of others that wait for room.
+  virtual std::shared_ptr<void> own_stream(int device) = 0;
   /// Errors  environment  one GPU cannot reach the other's memory
   virtual std::unique_ptr<MessageEnd> open(MatchedMessage const& message) = 0;
   /// Of the GPU that the stream belongs to.

@@ -207,6 +207,16 @@ class ThisMessageLibrary final : public MessageLibrary {
   std::shared_ptr<std::byte> memory(int device, std::size_t bytes) override {
     return message_pool(device).take(bytes);
   }
+  std::shared_ptr<std::byte> pinned(int device, std::size_t bytes) override {
+    OnDevice const on(device);
+    auto const memory = std::make_shared<Pinned<std::byte>>(bytes);
+    return {memory, memory->data()};
+  }
+  std::shared_ptr<void> own_stream(int device) override {
+    OnDevice const on(device);
+    auto const stream = std::make_shared<Stream>(Stream::first());
+    return {stream, stream->get()};
+  }
   std::unique_ptr<MessageEnd> open(MatchedMessage const& message) override {
     {
       std::lock_guard const lock(mutex_);
