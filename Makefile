@@ -30,7 +30,7 @@ GPU_THERE = if [ "$(GPU)" = on ] && ! grep -q ': compiled for' build/gpu-librari
   echo "GPU=on: neither nvcc nor hipcc can be used (build/gpu-libraries.txt says why). Install one, or leave GPU=on out." >&2; \
   exit 1; fi
 
-.PHONY: help demo build tests test test-gpu check install full-product gpu-full coverage sanitize fuzz bench format clean options
+.PHONY: help demo build tests test test-gpu check install full-product full-queues gpu-full coverage sanitize fuzz bench format clean options
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
@@ -76,6 +76,9 @@ install:  ## what was built, into PREFIX (/usr/local); builds it first where not
 
 full-product: tests  ## the contract suite's whole product instead of its pairwise cover (minutes)
 	cmake --build build --target full_product
+
+full-queues: tests  ## 10,000 random programs, 100 hangs and 10 kills of each type of queue (an hour on two cores)
+	cmake --build build --target full_queues
 
 gpu-full:  ## GPU libraries as a release has them, for sm_80 as well, and the contract suite's whole product; writes a log
 	@GPU=on $(SETUP) test

@@ -38,6 +38,20 @@ std::string random_programs(Transport& transport, std::vector<std::string> const
                                    "queue_contract --gtest_filter=" + words[3]);
 }
 
+// Waits for a queue whose last wait ends by a loss. Empty: it said so, its request does, and the queue went on.
+std::string lost_in(Queue& queue, Request const& request, char const* otherwise) {
+  std::atomic<bool> went_on{false};
+  queue.enqueue_function([&] { went_on.store(true); });
+  try {
+    queue.wait();
+  } catch (Error const& e) {
+    if (e.code() != ErrorCode::peer_lost) throw;
+    if (!request.status().lost) return "the request of a wait that was lost does not say so";
+    return went_on.load() ? "" : "the queue did not go on after a loss";
+  }
+  return otherwise;
+}
+
 // The last rank is killed before its start, between start and wait, or in the middle of a long message.
 std::string killed(Transport& transport, std::string const& moment) {
   Communicator communicator(transport);
@@ -54,13 +68,13 @@ std::string killed(Transport& transport, std::string const& moment) {
   if (rank == last && moment == "in_message") queue.test();
   if (rank == last) std::raise(SIGKILL);
   queue.enqueue_wait({&one, 1});
-  try {
-    queue.wait();
-  } catch (Error const& e) {
-    if (e.code() == ErrorCode::peer_lost) return {};
-    throw;
-  }
-  return "a collective was complete without a rank";
+  constexpr char const* complete = "a collective was complete without a rank";
+  std::string wrong = lost_in(queue, request, complete);
+  if (wrong != complete || moment == "before_start") return wrong;
+  // All that it had started may have left before it was killed. It starts nothing more.
+  queue.enqueue_start({&one, 1});
+  queue.enqueue_wait({&one, 1});
+  return lost_in(queue, request, complete);
 }
 
 // A rank that matches and then is silent. The other's wait ends by its limit, not by the silent one's end.
@@ -87,17 +101,13 @@ std::string hang(Transport& transport, std::string const& what) {
   queue.set_limit(limit_s);
   queue.enqueue_start({&one, 1});
   queue.enqueue_wait({&one, 1});
-  try {
-    queue.wait();
-  } catch (Error const& e) {
-    if (e.code() != ErrorCode::peer_lost) throw;
-    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - began;
-    if (took.count() > enough_s) return "a hang of 20 ms took " + std::to_string(took.count()) + " s";
-    std::printf("kept queue;\n");
-    std::fflush(stdout);
-    leave_process(4);
-  }
-  return "a wait for who is silent was complete";
+  std::string const wrong = lost_in(queue, request, "a wait for who is silent was complete");
+  if (!wrong.empty()) return wrong;
+  std::chrono::duration<double> const took = std::chrono::steady_clock::now() - began;
+  if (took.count() > enough_s) return "a hang of 20 ms took " + std::to_string(took.count()) + " s";
+  std::printf("kept queue;\n");
+  std::fflush(stdout);
+  leave_process(4);
 }
 
 // More starts than there is room for: the one beyond is refused, with nothing enqueued, and has room later.
@@ -286,13 +296,16 @@ class QueueByThread : public QueueContract {};
 
 TEST_P(QueueByThread, RandomPrograms) { expect_programs(20, 2, "HOSTLESS_QUEUE_PROGRESS=thread "); }
 
-// Whether the launcher lets survivors tell is its affair: they end, and none says that all is well. Three
-// kills;
-// --gtest_repeat makes more.
+// Whether the launcher lets survivors tell is its affair: they end, and none says that all is well.
+// HOSTLESS_QUEUE_KILLS: how many.
 class QueueKilled : public QueueContract {};
 
 TEST_P(QueueKilled, TheOthersEnd) {
-  for (std::string const moment : {"before_start", "after_start", "in_message"}) {
+  constexpr char const* moments[] = {"before_start", "after_start", "in_message"};
+  auto const kills = count_of("HOSTLESS_QUEUE_KILLS", 3);
+  int told = 0;
+  for (std::int64_t k = 0; k < kills; ++k) {
+    std::string const moment = moments[k % 3];
     Printed const printed = test::run_as_ranks(transport(), ranks(), rank_command({"killed", moment}),
                                                "HOSTLESS_DEADLINE_SCALE=0.05 ");
     EXPECT_NE(printed.status, 0) << moment << printed.output;
@@ -301,7 +314,10 @@ TEST_P(QueueKilled, TheOthersEnd) {
     if (is_over_fabric()) {
       EXPECT_EQ(printed.kept("queue"), ranks() - 1) << moment << printed.output;
     }
+    told += printed.kept("queue");
   }
+  std::printf("%lld kills of one of %d ranks, %d survivors said peer_lost before they ended\n",
+              static_cast<long long>(kills), ranks(), told);
 }
 
 // HOSTLESS_QUEUE_HANGS: how many, each a job.
@@ -310,10 +326,13 @@ class QueueHangs : public QueueContract {};
 TEST_P(QueueHangs, EndByTheirLimit) {
   auto const hangs = static_cast<int>(count_of("HOSTLESS_QUEUE_HANGS", 3));
   constexpr char const* what[] = {"short", "long", "barrier"};
+  int ended = 0;
   for (int k = 0; k < hangs; ++k) {
     Printed const printed = test::run_as_ranks(transport(), ranks(), rank_command({"hang", what[k % 3]}));
     EXPECT_EQ(printed.kept("queue"), 1) << what[k % 3] << printed.output;
+    ended += printed.kept("queue");
   }
+  std::printf("%d hangs, %d ended by their limit\n", hangs, ended);
 }
 
 // Over libfabric: every rank of more than two has threads of the library too, so there are fewer of them.
