@@ -76,11 +76,12 @@ class StreamPair {
   /// Errors  environment  the stream went on before that
   void check_hold() const {
     if (bench_->went_on_unreleased())
-      throw Error(ErrorCode::environment,
-                  fmt::format("queueing the round trips took more than {:g} s, and the GPU went on without being "
-                              "released (its processor time would be of something else). Use fewer processes on "
-                              "this machine, or drop --processor-time.",
-                              longest_hold_s));
+      throw Error(
+          ErrorCode::environment,
+          fmt::format("queueing the round trips took more than {:g} s, and the GPU went on without being "
+                      "released (its processor time would be of something else). Use fewer processes on "
+                      "this machine, or drop --processor-time.",
+                      longest_hold_s));
   }
   /// After n round trips `first` has 4 n: two packs and two unpacks each.
   bool is_right(std::int64_t trips) {

@@ -25,7 +25,7 @@ struct Handle {
   hostless_request* of = nullptr;
   int peer = MPI_PROC_NULL, tag = 0;
   MPIS_Request matches = MPIS_REQUEST_NULL;  // of the request of a match
-  std::size_t bytes = 0;  // of a match that is complete: as many as will come
+  std::size_t bytes = 0;                     // of a match that is complete: as many as will come
 };
 
 // What a program holds is a number that is never used again, so that one of a freed request is known as such.
@@ -68,7 +68,7 @@ int refused_pointer(char const* what) {
 }
 
 // Streams of GPUs' queues that were given none, and memory of MPIS_Alloc_mem, by their handles.
-class Kept {
+class HeldByHandle {
  public:
   void add(std::uintptr_t of, std::shared_ptr<void> what) {
     std::lock_guard const lock(mutex_);
@@ -88,12 +88,12 @@ class Kept {
   std::mutex mutex_;
   std::map<std::uintptr_t, std::shared_ptr<void>> all_;
 };
-Kept& queues() {
-  static Kept* const all = new Kept;
+HeldByHandle& queues() {
+  static HeldByHandle* const all = new HeldByHandle;
   return *all;
 }
-Kept& memories() {
-  static Kept* const all = new Kept;
+HeldByHandle& memories() {
+  static HeldByHandle* const all = new HeldByHandle;
   return *all;
 }
 
@@ -164,8 +164,9 @@ int make(int peer, int tag, MPI_Comm comm, MPIS_Request* request, Init const& in
     return refused(MPIS_UNSUPPORTED_BEHAVIOR,
                    "comm is MPI_COMM_NULL (it has no ranks). Give a communicator.");
   if (!is_started())
-    return refused(MPIS_UNSUPPORTED_BEHAVIOR,
-                   "a request before MPI_Init or after MPI_Finalize (there are no ranks). Make it between them.");
+    return refused(
+        MPIS_UNSUPPORTED_BEHAVIOR,
+        "a request before MPI_Init or after MPI_Finalize (there are no ranks). Make it between them.");
   if (peer != MPI_PROC_NULL) {
     hostless_transport* const transport = transport_of(comm);
     if (transport == nullptr) return MPIS_UNSUPPORTED_BEHAVIOR;
@@ -229,19 +230,23 @@ int MPIS_Queue_init(MPIS_Queue* queue, MPIS_Queue_type type, void* stream) {
   if (type == GPU_MEM_OPS) {
     int const gpu = gpu_of_rank();
     if (gpu < 0)
-      return refused(MPIS_UNSUPPORTED_BEHAVIOR,
-                     "a queue of GPU_MEM_OPS whose requests are the host's (streams work between ranks that are "
-                     "threads). Link hostless_mpis_threads and set HOSTLESS_MPIS_GPUS, or use THREAD.");
-    if (stream == nullptr &&
-        hostless::c_interface::guarded([&] { own = hostless::gpu::message_library().own_stream(gpu); }) != HOSTLESS_OK)
+      return refused(
+          MPIS_UNSUPPORTED_BEHAVIOR,
+          "a queue of GPU_MEM_OPS whose requests are the host's (streams work between ranks that are "
+          "threads). Link hostless_mpis_threads and set HOSTLESS_MPIS_GPUS, or use THREAD.");
+    if (stream == nullptr && hostless::c_interface::guarded([&] {
+                               own = hostless::gpu::message_library().own_stream(gpu);
+                             }) != HOSTLESS_OK)
       return MPIS_UNSUPPORTED_BEHAVIOR;
     void* const used = stream == nullptr ? own.get() : *static_cast<void**>(stream);
     if (int const code = code_of(hostless_queue_init(&made, "peer", used)); code != MPIS_SUCCESS) return code;
   } else if (type == THREAD) {
-    if (int const code = code_of(hostless_queue_init(&made, "auto", nullptr)); code != MPIS_SUCCESS) return code;
+    if (int const code = code_of(hostless_queue_init(&made, "auto", nullptr)); code != MPIS_SUCCESS)
+      return code;
   } else {
-    return refused(MPIS_UNSUPPORTED_BEHAVIOR,
-                   ("a queue of the type " + std::to_string(type) + " (there is none). Use THREAD or GPU_MEM_OPS.").c_str());
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR, ("a queue of the type " + std::to_string(type) +
+                                               " (there is none). Use THREAD or GPU_MEM_OPS.")
+                                                  .c_str());
   }
   *queue = reinterpret_cast<MPIS_Queue>(made);
   queues().add(*queue, std::move(own));
@@ -302,7 +307,8 @@ int MPIS_Matchall(int count, MPIS_Request requests[], MPI_Status statuses[]) {
 int MPIS_Match(MPIS_Request* request, MPI_Status* status) { return MPIS_Matchall(1, request, status); }
 int MPIS_Queue_match(MPIS_Queue queue, MPIS_Request* request, MPI_Status* status) {
   if (!queues().has(queue))
-    return refused(MPIS_UNSUPPORTED_BEHAVIOR, "queue is no queue (it was never made, or freed). Make it with MPIS_Queue_init.");
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR,
+                   "queue is no queue (it was never made, or freed). Make it with MPIS_Queue_init.");
   return MPIS_Match(request, status);
 }
 int MPIS_Imatch(MPIS_Request* request, MPIS_Request* match) {
@@ -374,7 +380,8 @@ int MPIS_Alloc_mem(MPI_Aint size, MPI_Info info, void** memory) {
   int is_there = 0;
   char key[] = "mpi_memory_alloc_kinds";  // which older MPIs take without const
   if (info != MPI_INFO_NULL) MPI_Info_get(info, key, static_cast<int>(sizeof kinds) - 1, kinds, &is_there);
-  bool const in_gpu = std::strstr(kinds, "cuda:device") != nullptr || std::strstr(kinds, "rocm:device") != nullptr;
+  bool const in_gpu =
+      std::strstr(kinds, "cuda:device") != nullptr || std::strstr(kinds, "rocm:device") != nullptr;
   int const gpu = gpu_of_rank();
   if (std::strstr(kinds, "system") == nullptr && !(in_gpu && gpu >= 0))
     return refused(MPIS_UNSUPPORTED_BEHAVIOR, (std::string("mpi_memory_alloc_kinds: ") + kinds +
@@ -387,7 +394,8 @@ int MPIS_Alloc_mem(MPI_Aint size, MPI_Info info, void** memory) {
     std::shared_ptr<void> taken;
     constexpr std::size_t line = 64;
     if (gpu < 0)
-      taken = std::shared_ptr<void>(std::aligned_alloc(line, (bytes + line) / line * line), [](void* m) { std::free(m); });
+      taken = std::shared_ptr<void>(std::aligned_alloc(line, (bytes + line) / line * line),
+                                    [](void* m) { std::free(m); });
     else if (in_gpu)
       taken = hostless::gpu::message_library().memory(gpu, bytes);
     else
@@ -402,7 +410,8 @@ int MPIS_Free_mem(void* memory) {
   if (memory == nullptr) return MPIS_SUCCESS;
   return memories().remove(reinterpret_cast<std::uintptr_t>(memory)) != nullptr
              ? int{MPIS_SUCCESS}
-             : refused(MPIS_INVALID_REQUEST_STATE, "memory that MPIS_Alloc_mem has not given, or that was freed.");
+             : refused(MPIS_INVALID_REQUEST_STATE,
+                       "memory that MPIS_Alloc_mem has not given, or that was freed.");
 }
 
 }  // extern "C"

@@ -48,7 +48,8 @@ int run_rank(hostless_transport* transport, void* user) {
       return code;
     }
     // Before anybody waits.
-    if (int const code = MPI_Barrier(MPI_COMM_WORLD); code != MPI_SUCCESS) return code;  // bounded: Group::barrier
+    int const code = MPI_Barrier(MPI_COMM_WORLD);  // bounded: Group::barrier
+    if (code != MPI_SUCCESS) return code;
   }
   return hostless_mpis_main(words.count, words.word);
 }

@@ -18,7 +18,7 @@ HOSTLESS = os.environ["HOSTLESS_COMMAND"]
 CONTRACT = os.environ["QUEUE_CONTRACT"]
 # The provider finds a network by itself where there is one with a name; these machines have none.
 BY_THE_LINK = {"FI_SOCKETS_IFACE": "eth0"}
-PROGRAMS = int(os.environ.get("HOSTLESS_QUEUE_PROGRAMS", "20"))
+PROGRAMS = int(os.environ.get("QUEUE_PROGRAMS", "20"))
 
 
 @unittest.skipIf(missing(), "no machines can be emulated here")

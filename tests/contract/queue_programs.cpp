@@ -408,13 +408,14 @@ std::string run_random_programs(Communicator& communicator, Group& group, Seeds 
     std::string const wrong = run_random_program(communicator, group, seed, drawn);
     if (!wrong.empty())
       return "seed " + std::to_string(seed) + ", rank " + std::to_string(group.rank()) + " of " +
-             std::to_string(group.size()) + ": " + wrong + "\nAgain: HOSTLESS_QUEUE_SEED=" +
-             std::to_string(seed) + " " + how;
+             std::to_string(group.size()) + ": " + wrong +
+             "\nAgain: HOSTLESS_QUEUE_SEED=" + std::to_string(seed) + " " + how;
   }
   std::chrono::duration<double> const took = std::chrono::steady_clock::now() - began;
   if (group.rank() == 0)
     std::printf(
-        "%d ranks, %llu programs (seeds from %llu on): %d messages (%d ready), %d collectives, %d epochs, %.1f "
+        "%d ranks, %llu programs (seeds from %llu on): %d messages (%d ready), %d collectives, %d epochs, "
+        "%.1f "
         "MB, %.1f s\n",
         group.size(), static_cast<unsigned long long>(seeds.count),
         static_cast<unsigned long long>(seeds.first), drawn.messages, drawn.ready, drawn.collectives,

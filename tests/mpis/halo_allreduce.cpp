@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   int const right = (rank + 1) % size, left = (rank + size - 1) % size;
   Reached<double> numbers(6);
   double* const at = numbers.data();
-  double &mine = at[0], &from_left = at[1], &from_right = at[2], &change = at[3], &largest = at[4], &total = at[5];
+  double &mine = at[0], &from_left = at[1], &from_right = at[2], &change = at[3], &largest = at[4],
+         &total = at[5];
   mine = rank, largest = 1;
   MPIS_Queue queue;
   MPIS_Queue_init(&queue, QUEUE_TYPE, nullptr);

@@ -52,7 +52,8 @@ TEST_P(MpisPrograms, Keep) {
 
 // The work of their queues is done by streams of one GPU, and of two.
 TEST(MpisAlone, Of_peer_ProgramsKeep) {
-  for (char const* program : {"ring", "ready_send", "halo", "halo_allreduce", "two_queues", "barrier", "own_stream"})
+  for (char const* program :
+       {"ring", "ready_send", "halo", "halo_allreduce", "two_queues", "barrier", "own_stream"})
     for (char const* ranks : {"2", "4"})
       for (char const* gpus : {"1", "2"}) {
         test::Printed const printed =

@@ -11,7 +11,8 @@ int main(int argc, char** argv) {
   int const neighbour[2] = {(rank + 1) % size, (rank + size - 1) % size};
   MPIS_Queue queue[2];
   MPIS_Request requests[2][2];
-  Reached<long> out[2] = {Reached<long>(100), Reached<long>(20000)}, in[2] = {Reached<long>(100), Reached<long>(20000)};
+  Reached<long> out[2] = {Reached<long>(100), Reached<long>(20000)},
+                in[2] = {Reached<long>(100), Reached<long>(20000)};
   for (int d = 0; d < 2; ++d) {
     wrong += MPIS_Queue_init(&queue[d], QUEUE_TYPE, nullptr) != MPIS_SUCCESS;
     MPI_Count const count = out[d].size();

@@ -91,10 +91,11 @@ std::vector<ExchangePlan> halo_plans(MessageOptions const& o, Group& group, benc
   what.item_bytes = o.item_bytes;
   auto plans = o.load.empty() ? planned_of_matrix(o, group, what) : loaded_plans(o, group, what);
   if (!o.queue.empty() && what.plan.route != Route::direct)
-    throw Error(ErrorCode::usage,
-                fmt::format("route {} with --queue (its messages go from each rank directly to each that needs "
-                            "them). Use plans of the route direct.",
-                            name(what.plan.route)));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("route {} with --queue (its messages go from each rank directly to each that needs "
+                    "them). Use plans of the route direct.",
+                    name(what.plan.route)));
   return plans;
 }
 

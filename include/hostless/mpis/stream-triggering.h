@@ -30,9 +30,9 @@ enum {
 
 /* THREAD: a thread of the library works for the queue, or calls of the library do. Its stream is not used.
  * GPU_MEM_OPS: a GPU's stream does, with nobody's processor between (queues of the type peer), where ranks are
- * threads and HOSTLESS_MPIS_GPUS says how many GPUs they are on; stream: the address of a cudaStream_t or
- * hipStream_t, or NULL for one of the queue's own, of high priority. Buffers are memory of that GPU, or of
- * MPIS_Alloc_mem. CXI is MPIS_UNSUPPORTED_BEHAVIOR. */
+ * threads and HOSTLESS_MPIS_GPUS says how many GPUs they are on; stream: the address of one of
+ * the vendor's streams, or NULL for one of the queue's own, of high priority. Buffers are memory of that GPU, or
+ * of MPIS_Alloc_mem. CXI is MPIS_UNSUPPORTED_BEHAVIOR. */
 typedef enum MPIS_Queue_type { THREAD = 0, GPU_MEM_OPS = 3, CXI = 4 } MPIS_Queue_type;
 
 int MPIS_Queue_init(MPIS_Queue* queue, MPIS_Queue_type type, void* stream);

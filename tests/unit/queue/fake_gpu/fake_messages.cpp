@@ -380,7 +380,9 @@ class PlayedMessages final : public MessageLibrary {
   std::shared_ptr<std::byte> memory(int device, std::size_t bytes) override {
     return known_memory().take(bytes, device);
   }
-  std::shared_ptr<std::byte> pinned(int, std::size_t bytes) override { return known_memory().take(bytes, -1); }
+  std::shared_ptr<std::byte> pinned(int, std::size_t bytes) override {
+    return known_memory().take(bytes, -1);
+  }
   std::shared_ptr<void> own_stream(int device) override { return std::make_shared<PlayedStream>(device); }
   std::unique_ptr<MessageEnd> open(MatchedMessage const& message) override {
     return std::make_unique<PlayedEnd>(message);
