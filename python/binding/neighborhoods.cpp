@@ -49,7 +49,7 @@ class RanksNeighborhood {
     return {std::make_shared<PlannedExchange>(PlannedExchange::of_plan(ranks_, std::move(made.plan))), field};
   }
 
-  char const* route() const { return name(graph_->route()); }
+  char const* route() const { return graph_->route() ? name(*graph_->route()) : "auto"; }
 
  private:
   NeighborCollective collective(std::string const& call, BlockWords const& send,

@@ -22,6 +22,8 @@ namespace {
 
 constexpr int most_axes = 4;
 
+std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
+
 /// The product is `ranks`, the sum the least; the longest come first.
 /// most  of an axis
 std::vector<int> axes_of(int ranks, int dimension, int most) {
@@ -134,6 +136,19 @@ class Call {
   std::int64_t calls_ = 0;
 };
 
+/// Of what was measured in the same repeats, so that what disturbs a repeat disturbs both.
+void compare_with_library(NeighborAllgather const& what, std::vector<NeighborTiming>& timings) {
+  auto const library = std::find_if(what.ways.begin(), what.ways.end(),
+                                    [](NeighborWay const& way) { return way.by_library; });
+  if (library == what.ways.end()) return;
+  auto const& held = timings[at(library - what.ways.begin())].call.step_s;
+  for (NeighborTiming& timing : timings) {
+    std::vector<double> ratios;
+    for (std::size_t k = 0; k < held.size(); ++k) ratios.push_back(held[k] / timing.call.step_s[k]);
+    timing.library_over = median_bound(ratios);
+  }
+}
+
 std::vector<NeighborTiming> time_size(Transport& transport, NeighborAllgather const& what,
                                       NodeMap const& nodes, std::size_t bytes, Protocol const& protocol) {
   Group& group = transport.group();
@@ -147,10 +162,13 @@ std::vector<NeighborTiming> time_size(Transport& transport, NeighborAllgather co
     timings.emplace_back().way = way;
   }
   for (int repeat = 0; repeat < protocol.repeat; ++repeat) {
-    for (std::size_t way = 0; way < calls.size(); ++way)
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+      std::size_t const way = (k + at(repeat)) % calls.size();
       timings[way].call.step_s.push_back(time_steps(group, once, *calls[way]).best());
+    }
     once.warm_up = 0;
   }
+  compare_with_library(what, timings);
   for (std::size_t way = 0; way < calls.size(); ++way) {
     calls[way]->prove(group, what.ways.size() + way);
     std::sort(timings[way].call.step_s.begin(), timings[way].call.step_s.end());

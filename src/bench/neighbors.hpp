@@ -31,7 +31,7 @@ Neighbors moore(int ranks, int rank, int dimension, int radius);
 /// How an allgather is made.
 struct NeighborWay {
   bool by_library = false;     ///< MPI_Neighbor_allgather
-  std::optional<Route> route;  ///< empty: that of the nodes
+  std::optional<Route> route;  ///< empty: that of what moves
   std::string name;
 };
 
@@ -48,6 +48,7 @@ struct NeighborTiming {
   std::size_t way = 0;
   Route route = Route::direct;  ///< that was taken; nothing of the library
   Timing call;
+  std::optional<MedianBound> library_over;  ///< of each repeat the library's time over this one's; empty without it
   double set_up_s = 0;     ///< of the slowest rank: what is made once; of the library its graph communicator
   std::int64_t calls = 0;  ///< made in all, those before and behind the timed ones too
   /// Of one call: [nodes] bytes that leave each node and arrive there, and messages over all nodes; of the
@@ -56,7 +57,7 @@ struct NeighborTiming {
   std::int64_t messages = 0;
 };
 
-/// All ways of a size are timed in turns, a repeat of each after the other, and each call is over when the
+/// All ways of a size are timed in turns, a repeat of each after the other and each repeat from another way on, and each call is over when the
 /// slowest rank is. Before and behind it every byte that came is held against what its source had put there.
 ///
 /// Collective; the same on every rank but for `mine`.

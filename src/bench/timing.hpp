@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "hostless/base/deadline.hpp"
@@ -24,6 +26,29 @@ struct Timing {
   double median() const { return step_s[step_s.size() / 2]; }
   double worst() const { return step_s.back(); }
 };
+
+/// The median of a sample and the interval that holds that of all with 95 % certainty, whatever they are spread
+/// like: the k-th smallest and the k-th largest value, k the most for which 2 P(B < k) <= 5 %, B binomial of
+/// n and 1/2. Of fewer than 6 values there is none: from 0 to infinity.
+struct MedianBound {
+  double median = 0, low = 0, high = std::numeric_limits<double>::infinity();
+};
+
+/// values  not empty, in any order, none negative
+inline MedianBound median_bound(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  std::size_t const n = values.size();
+  MedianBound bound;
+  bound.median = (values[(n - 1) / 2] + values[n / 2]) / 2;
+  double term = std::ldexp(1.0, -static_cast<int>(n)), below = term;  // P(B = k), P(B <= k)
+  for (std::size_t k = 0; 2 * below <= 0.05; ++k) {
+    bound.low = values[k];
+    bound.high = values[n - 1 - k];
+    term *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+    below += term;
+  }
+  return bound;
+}
 
 /// prepare() before all ranks meet, not timed; then run(steps), which is over when they are done.
 ///

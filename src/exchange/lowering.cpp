@@ -180,7 +180,7 @@ class Lowering {
       from = blocks_[at(packed)];
     }
     stage.out.push_back(static_cast<int>(made_.out.size()));
-    made_.out.push_back({m.id, m.target, from, at(m.items) * row_});
+    made_.out.push_back({m.id, m.target, from, at(m.items) * row_, m.items == 0});
   }
 
   void receive(Message const& m, LoweredStage& stage) {
@@ -192,7 +192,7 @@ class Lowering {
       to = blocks_[at(landed)];
     }
     stage.in.push_back(static_cast<int>(made_.in.size()));
-    made_.in.push_back({m.id, m.source, to, at(m.items) * row_});
+    made_.in.push_back({m.id, m.source, to, at(m.items) * row_, m.items == 0});
   }
 
   LoweredStage lowered(Stage const& from) {

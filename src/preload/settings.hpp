@@ -21,7 +21,7 @@ enum class Counts : std::uint8_t {
 struct Settings {
   bool on = false;
   bool automatic = true;       ///< carried only where that crosses fewer borders of nodes
-  std::optional<Route> route;  ///< empty: `automatic_route` of the nodes
+  std::optional<Route> route;  ///< empty: `automatic_route` of what moves
   int ranks_per_node = 0;      ///< 0: found by host name
   std::int64_t after = 2;      ///< equal calls that are MPI's, before one is carried
   Counts counts = Counts::unknown;

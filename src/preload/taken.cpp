@@ -105,7 +105,7 @@ void Communicator::plan(Taken& made) {
   options.limits = {as_long_as_mpi_s, as_long_as_mpi_s};
   options.owner = made.memory;
   made.exchange = std::make_unique<Exchange>(*transport_, planned.plan, std::vector{planned.field}, options);
-  made.route = name(graph_->route());
+  made.route = name(planned.plan.route);
 }
 
 /// Whether so few blocks cross borders of nodes that it repays: half of them, of `allgather`; half the

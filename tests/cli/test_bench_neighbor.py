@@ -31,7 +31,8 @@ class Neighbor(Command):
         self.assertEqual(list(ring), [(way, size) for size in (24, 100) for way in ["auto", *ROUTES]])
         for way in ["auto", *ROUTES]:  # 1 and 2, 3 and 0
             self.crosses(ring, way, 2)
-        self.assertEqual(ring["auto", 24]["route"], "three_step")
+        self.assertEqual(ring["auto", 24]["route"], "direct")  # no route has fewer bytes, and a stage more is for nothing
+        self.assertNotIn("library_over_it", ring["auto", 24])
         self.assertEqual([ring[way, 24]["messages_between"] for way in ("direct", "three_step")], [4, 2])
         report, everybody = self.rows_of(*two_nodes, "--radius", 2)
         self.assertEqual(report["edges"], 12)
@@ -55,6 +56,8 @@ class Neighbor(Command):
         report, rows = self.rows_of("--density", "1", "--ranks-per-node", 1, "--ways", "library,two_step", launcher=words)
         self.assertEqual((report["transport"], report["edges"]), ("mpi", 6))
         self.assertIsNone(rows["library", 24]["route"])
+        self.assertEqual(rows["library", 24]["library_over_it"], {"median": 1, "low": None, "high": None})  # of 3 repeats
+        self.assertGreater(rows["two_step", 24]["library_over_it"]["median"], 0)
         for way in ("library", "two_step"):
             self.assertEqual((rows[way, 100]["bytes_out"], rows[way, 100]["messages_between"]), ([200, 200, 200], 6))
 

@@ -53,6 +53,14 @@ bench::NeighborAllgather what_of(NeighborOptions const& o, Transport& transport)
   return what;
 }
 
+/// Few repeats have no bound.
+Json json_of(bench::MedianBound const& bound) {
+  bool const is_bound = std::isfinite(bound.high);
+  return {{"median", bound.median},
+          {"low", is_bound ? Json(bound.low) : Json()},
+          {"high", is_bound ? Json(bound.high) : Json()}};
+}
+
 /// How many calls repay what is made once, over the library's; nothing where none do, or there is no library.
 Json repaid_after(bench::NeighborTiming const& one, bench::NeighborTiming const* library_of_size) {
   if (library_of_size == nullptr || one.call.median() >= library_of_size->call.median()) return nullptr;
@@ -95,13 +103,13 @@ int time_neighbors(NeighborOptions const& o, Transport& transport) {
     add_times(row, one.call);
     row["set_up_us"] = us * one.set_up_s;
     row["repaid_after"] = way.by_library ? Json() : repaid_after(one, held);
+    if (one.library_over) row["library_over_it"] = json_of(*one.library_over);
     row["calls"] = one.calls;
     row["bytes_between"] = between;
     row["messages_between"] = one.messages;
     row["bytes_out"] = one.bytes_out;
     row["bytes_in"] = one.bytes_in;
-    std::string const ratio =
-        held == nullptr ? "" : fmt::format("{:.2f}", held->call.median() / one.call.median());
+    std::string const ratio = one.library_over ? fmt::format("{:.2f}", one.library_over->median) : "";
     std::string const repaid =
         row["repaid_after"].is_null() ? "" : fmt::format("{:.0f}", row["repaid_after"].get<double>());
     table.line(fmt::format("{:>10} {:10} {:10} {} {:>9} {:10.1f} {:>7} {:>14}", one.bytes, way.name, route,

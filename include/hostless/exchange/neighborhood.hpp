@@ -15,7 +15,7 @@ namespace hostless {
 
 /// How the collectives of a neighbourhood are planned. Equal on all ranks.
 struct NeighborhoodOptions {
-  std::optional<Route> route;  ///< empty: `automatic_route` of the nodes
+  std::optional<Route> route;  ///< empty: `automatic_route` of what each collective moves
   int ranks_per_node = 0;      ///< ranks 0 .. k-1 are node 0, and so on; 0: nodes are found by host name
 };
 
@@ -90,7 +90,8 @@ class Neighborhood {
 
   std::span<Rank const> sources() const { return sources_; }
   std::span<Rank const> destinations() const { return destinations_; }
-  Route route() const { return route_; }
+  /// Of all collectives; empty: each one's own (NeighborCollective::plan.route).
+  std::optional<Route> route() const { return route_; }
 
  private:
   /// Where blocks lie, in bytes.
@@ -115,13 +116,14 @@ class Neighborhood {
   Sides agree(Call call, Side const& sent, Side const& received) const;
   void require_equal_bytes(Call call, Sides const& sides) const;
   std::vector<Pattern> patterns(Call call, Sides const& sides) const;
+  std::vector<std::vector<std::int64_t>> bytes_of_items(Call call, Sides const& sides) const;
   std::vector<Extents> extents(Call call, Sides const& sides, std::int64_t unit) const;
   template <class Look>
   NeighborCollective plan(Call call, void const* send, void* receive, Look const& look) const;
 
   Transport* transport_;
   std::vector<Rank> sources_, destinations_;
-  Route route_ = Route::direct;
+  std::optional<Route> route_;
   NodeMap nodes_;
   std::vector<Edge> edges_;                   ///< of all ranks, by (source, target, out)
   std::vector<std::int64_t> out_of_, in_of_;  ///< [ranks] destinations and sources of each

@@ -45,6 +45,10 @@ struct Outgoing {
   int target;             ///< rank
   std::byte const* from;  ///< [bytes], read between `send` and `sent`
   std::size_t bytes;
+  /// A message of no bytes that says only that its source is ready for what the target sends it. A transport
+  /// whose messages wait until they are received may leave it out, on both sides: it is then sent, and
+  /// received, at once.
+  bool credit = false;
 };
 
 /// One message of a bound plan on its target.
@@ -53,6 +57,7 @@ struct Incoming {
   int source;     ///< rank
   std::byte* to;  ///< [bytes], written between `receive` and `received`
   std::size_t bytes;
+  bool credit = false;  ///< as Outgoing::credit
 };
 
 /// All that a rank will ever ask of its endpoint, known before the first iteration.

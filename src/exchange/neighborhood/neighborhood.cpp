@@ -34,10 +34,10 @@ void require_ranks(Group const& group, std::span<Rank const> list, char const* w
                                list[k], group.size()));
 }
 
-/// What all ranks must have chosen alike; -1: the route of the nodes.
+/// What all ranks must have chosen alike; -1: the route of what moves.
 std::int64_t number_of(std::optional<Route> route) { return route ? static_cast<std::int64_t>(*route) : -1; }
 std::string words_of(std::int64_t route) {
-  return route < 0 ? "that of the nodes" : name(static_cast<Route>(route));
+  return route < 0 ? "that of what moves" : name(static_cast<Route>(route));
 }
 
 void require_same_options(std::vector<std::vector<std::int64_t>> const& lists) {
@@ -137,7 +137,7 @@ Neighborhood::Neighborhood(Transport& transport, std::span<Rank const> sources,
   require_same_options(lists);
   find_edges(lists);
   nodes_ = find_nodes(group, options.ranks_per_node);
-  route_ = options.route.value_or(automatic_route(nodes_));
+  route_ = options.route;
 }
 
 void Neighborhood::find_edges(std::vector<std::vector<std::int64_t>> const& lists) {
@@ -231,6 +231,19 @@ std::vector<Pattern> Neighborhood::patterns(Call call, Sides const& sides) const
   return all;
 }
 
+/// [ranks][items] of the patterns.
+std::vector<std::vector<std::int64_t>> Neighborhood::bytes_of_items(Call call, Sides const& sides) const {
+  std::vector<std::vector<std::int64_t>> all(out_of_.size());
+  if (!gathers(call))
+    for (std::size_t r = 0; r < all.size(); ++r)
+      for (Extent const& block : sides.sent[r].blocks) all[r].push_back(block.units);
+  else
+    for (Edge const& edge : edges_)
+      if (auto& items = all[at(edge.source)]; items.size() <= at(edge.repeat))
+        items.push_back(sides.sent[at(edge.source)].blocks[0].units);
+  return all;
+}
+
 std::vector<Extents> Neighborhood::extents(Call call, Sides const& sides, std::int64_t unit) const {
   auto const in_units = [&](Extent const& block) { return Extent{block.first / unit, block.units / unit}; };
   std::vector<Extents> all(out_of_.size());
@@ -279,7 +292,8 @@ NeighborCollective Neighborhood::plan(Call call, void const* send, void* receive
     PlanOptions const options{.reuse_guarantee = ReuseGuarantee::answer,
                               .apart = true,
                               .message_cap = std::max<std::int64_t>(1, message_cap_bytes / longest)};
-    auto const beside = plans_beside(route_, all, nodes_, group.rank(), options);
+    Route const route = route_ ? *route_ : automatic_route(all, nodes_, bytes_of_items(call, sides), options);
+    auto const beside = plans_beside(route, all, nodes_, group.rank(), options);
     made.plan = std::move(stretched(beside, all, options, extents(call, sides, unit)).front());
     made.field = Field::apart(send, receive, at(unit));
   });

@@ -59,14 +59,14 @@ class Split {
   int name(int rank) const { return is_inside(rank) ? nodes_.local[static_cast<std::size_t>(rank)] : rank; }
   Binding& binding_of(int rank) { return is_inside(rank) ? parts_.inside : parts_.between; }
 
-  Part send(int id, int target, std::byte const* from, std::size_t bytes) {
+  Part send(int id, int target, std::byte const* from, std::size_t bytes, bool credit = false) {
     auto& out = binding_of(target).out;
-    out.push_back({id, name(target), from, bytes});
+    out.push_back({id, name(target), from, bytes, credit});
     return {is_inside(target), static_cast<int>(out.size()) - 1};
   }
-  Part receive(int id, int source, std::byte* to, std::size_t bytes) {
+  Part receive(int id, int source, std::byte* to, std::size_t bytes, bool credit = false) {
     auto& in = binding_of(source).in;
-    in.push_back({id, name(source), to, bytes});
+    in.push_back({id, name(source), to, bytes, credit});
     return {is_inside(source), static_cast<int>(in.size()) - 1};
   }
 
@@ -74,11 +74,11 @@ class Split {
     auto const out = numbers_by_peer(binding.out, count()), in = numbers_by_peer(binding.in, count());
     for (std::size_t k = 0; k < out.size(); ++k) {
       Outgoing const& o = binding.out[k];
-      parts_.out.push_back(send(out[k], o.target, o.from, o.bytes));
+      parts_.out.push_back(send(out[k], o.target, o.from, o.bytes, o.credit));
     }
     for (std::size_t k = 0; k < in.size(); ++k) {
       Incoming const& i = binding.in[k];
-      parts_.in.push_back(receive(in[k], i.source, i.to, i.bytes));
+      parts_.in.push_back(receive(in[k], i.source, i.to, i.bytes, i.credit));
     }
   }
 

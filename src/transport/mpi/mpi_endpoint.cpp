@@ -1,5 +1,6 @@
 // Persistent requests, made once when binding and started by `send` and `receive`. Between two ranks messages
-// of one tag are matched in the order of their starts, so one request a message serves all epochs.
+// of one tag are matched in the order of their starts, so one request a message serves all epochs. A message
+// waits in the library for its receive: credits are not sent.
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -69,9 +70,11 @@ class MpiEndpoint final : public Endpoint {
   }
 
   void send(int index, std::uint32_t) override {
-    if (begin(out_, index, "sent")) ++world_->slots[slot_].pending;
+    if (!binding_.out[static_cast<std::size_t>(index)].credit && begin(out_, index, "sent")) ++world_->slots[slot_].pending;
   }
-  void receive(int index, std::uint32_t) override { begin(in_, index, "received"); }
+  void receive(int index, std::uint32_t) override {
+    if (!binding_.in[static_cast<std::size_t>(index)].credit) begin(in_, index, "received");
+  }
   bool sent(int index) override { return finish(out_[static_cast<std::size_t>(index)]); }
   bool received(int index) override {
     Channel& channel = in_[static_cast<std::size_t>(index)];

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace hostless::bench {
 namespace {
@@ -32,6 +33,25 @@ TEST(BenchNeighbors, OthersReachBack) {
         EXPECT_TRUE(std::find(theirs.begin(), theirs.end(), rank) != theirs.end()) << rank << ' ' << other;
       }
     }
+}
+
+// The ranks that tables of the sign test give.
+TEST(BenchNeighbors, MediansAreBoundByOrderStatistics) {
+  struct Case {
+    int n, k;
+  };
+  for (auto const [n, k] : {Case{6, 1}, {8, 1}, {9, 2}, {10, 2}, {15, 4}, {20, 6}, {25, 8}, {100, 40}}) {
+    std::vector<double> values;
+    for (int v = n; v > 0; --v) values.push_back(v);
+    MedianBound const bound = median_bound(values);
+    EXPECT_EQ(bound.median, (n + 1) / 2.0) << n;
+    EXPECT_EQ(bound.low, k) << n;
+    EXPECT_EQ(bound.high, n + 1 - k) << n;
+  }
+  MedianBound const few = median_bound({3, 1, 2, 9, 4});
+  EXPECT_EQ(few.median, 3);
+  EXPECT_EQ(few.low, 0);
+  EXPECT_TRUE(std::isinf(few.high));
 }
 
 }  // namespace

@@ -114,7 +114,8 @@ TEST(Neighborhood, SplitCountsBytes) {
 TEST(Neighborhood, NobodyIsANeighbourhoodToo) {
   auto const one = single_transport();
   Neighborhood const nobody(*one, {}, {});
-  EXPECT_EQ(nobody.route(), Route::direct);
+  EXPECT_FALSE(nobody.route());
+  EXPECT_EQ(nobody.alltoall({}, {}).plan.route, Route::direct);
   finish(*one, nobody.alltoall({}, {}));
   finish(*one, nobody.allgather({}, {}));
 }
@@ -230,7 +231,7 @@ TEST(NeighborhoodRefuses, GraphsThatAreNone) {
   expect_refused(2,
                  "rank 1 has rank 0 among its destinations not at all, which has it among its sources once",
                  make({0}, {}));
-  expect_refused(2, "options.route is that of the nodes on rank 0 and two_step on rank 1",
+  expect_refused(2, "options.route is that of what moves on rank 0 and two_step on rank 1",
                  make({0}, {0}, {Route::two_step, 0}));
   expect_refused(2, "options.ranks_per_node is 0 on rank 0 and 2 on rank 1", make({0}, {0}, {{}, 2}));
   expect_refused(2, "options.ranks_per_node: -1", make({0}, {0}, {{}, -1}));
