@@ -40,6 +40,11 @@ def parser_of(description):
     return parser
 
 
+def bits_of(rate):
+    """Bits a second of what `tc` calls "100mbit"."""
+    return float(rate[:-4]) * {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}[rate[-4:]]
+
+
 def call(*words, check=True):
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     if check and done.returncode != 0:

@@ -2,11 +2,11 @@
 """Neighbourhood allgathers between emulated machines: every route beside the MPI library's own, and the bytes that went over each link.
 
     python3 bench/neighbor_machines.py HOSTLESS [--mpi openmpi] [--machines 3] [--ranks 3] [--rate 100mbit] [--patterns rsg:0.6,moore:2:1]
-        [--sizes 4096,262144] [--steps 2] [--repeat 5] [--json FILE] [--picture FILE.svg]
+        [--sizes 4096,262144] [--steps 2] [--repeat 25] [--json FILE] [--picture FILE.svg]
 
 Needs root (bench/emulated_machines.py). A pattern is rsg:DENSITY or moore:DIMENSION:RADIUS. Times are those of `hostless bench neighbor`: of each repeat the mean of its calls, of the slowest rank; the table has
-medians. Each way then runs alone, at the largest size, and the bytes that each machine sends and receives are held against those that its plan counts: there may be more, by what TCP and set-up add
-(--over, 15 %), and never less. Exit code 1: other bytes, or a run failed; 3: no namespaces here.
+medians, and of the time of the library over each way the median of paired repeats and its 95 % bound. `link` is the part of the library's time that the fullest link needs for what was counted: where it is above 80 %, `auto` must not be slower by more than 5 %. Each way then runs alone, at the largest size, and the bytes that each machine sends and receives are held against those that its plan counts: there may be more, by what TCP and set-up add
+(--over, 15 %), and never less. Exit code 1: other bytes, `auto` slower (its bound is below 1 / 1.05), or a run failed; 3: no namespaces here.
 """
 
 import json
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from emulated_machines import Machines, missing, parser_of
+from emulated_machines import Machines, bits_of, missing, parser_of
 
 
 def words_of(pattern):
@@ -54,12 +54,32 @@ def over_links(machines, options, folder, pattern, way):
     return {"way": way, "bytes": size, "counted": counted, "went": went}, problems
 
 
-def print_table(pattern, report):
-    print(f"{pattern}: {report['ranks']} ranks, {report['edges']} edges\n{'bytes':>10} {'way':10} {'median us':>12} {'library / it':>13} {'set-up us':>11} {'between nodes':>14}")
+SATURATED = 0.8
+
+
+def print_table(pattern, report, rate):
+    print(f"{pattern}: {report['ranks']} ranks, {report['edges']} edges\n{'bytes':>10} {'way':10} {'median us':>12} {'library / it':>13} {'95 % bound':>13} {'route':10} {'set-up us':>11} {'between nodes':>14}")
     library = {row["bytes"]: row["median_us"] for row in report["neighbor"] if row["way"] == "library"}
     for row in report["neighbor"]:
-        row["ratio"] = library[row["bytes"]] / row["median_us"]
-        print(f"{row['bytes']:10} {row['way']:10} {row['median_us']:12.0f} {row['ratio']:13.2f} {row['set_up_us']:11.0f} {row['bytes_between']:14}", flush=True)
+        over = row["library_over_it"]
+        row["ratio"], row["link"] = over["median"], link_share(row, library[row["bytes"]], rate)
+        bound = f"{over['low']:.2f} - {over['high']:.2f}" if over["low"] is not None else "no bound"
+        print(f"{row['bytes']:10} {row['way']:10} {row['median_us']:12.0f} {row['ratio']:13.2f} {bound:>13} {row['route'] or '':10} {row['set_up_us']:11.0f} {row['bytes_between']:14}", flush=True)
+
+
+def link_share(row, library_us, rate):
+    """Of the library's time, what the fullest link needs for the bytes of a row; 0 where links have no rate."""
+    return max(row["bytes_in"] + row["bytes_out"]) * 8e6 / bits_of(rate) / library_us if rate != "none" else 0
+
+
+def slower(pattern, rows):
+    """Where `auto` is surely slower than the library by more than 5 %, on links that the library keeps busy."""
+    busy = {row["bytes"] for row in rows if row["way"] == "library" and row["link"] > SATURATED}
+    return [
+        f"{pattern}: auto is slower, {row['bytes']} bytes: {row['ratio']:.2f}, at most {row['library_over_it']['high']:.2f}"
+        for row in rows
+        if row["way"] == "auto" and row["bytes"] in busy and (row["library_over_it"]["high"] or row["ratio"]) < 1 / 1.05
+    ]
 
 
 def draw(results, path):
@@ -80,6 +100,7 @@ def draw(results, path):
 
 def options_of(argv):
     parser = parser_of(__doc__)
+    parser.set_defaults(repeat=25)
     parser.add_argument("--rate", default="100mbit")
     parser.add_argument("--delay-us", type=float, default=0)
     parser.add_argument("--patterns", default="rsg:0.6,moore:2:1")
@@ -98,7 +119,8 @@ def main(argv=None) -> int:
         for pattern in options.patterns.split(","):
             try:
                 report = reported(machines, options, Path(name), *words_of(pattern), "--sizes", options.sizes, "--steps", options.steps, "--repeat", options.repeat, "--warm-up", "1")
-                print_table(pattern, report)
+                print_table(pattern, report, options.rate)
+                failures += slower(pattern, report["neighbor"])
                 results.append({"pattern": pattern, "edges": report["edges"], "rows": report["neighbor"], "links": []})
                 for way in ("library", "two_step", "leader"):
                     link, problems = over_links(machines, options, Path(name), pattern, way)

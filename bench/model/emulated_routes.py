@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emulated_machines import Machines, missing, parser_of  # noqa: E402
+from emulated_machines import Machines, bits_of, missing, parser_of  # noqa: E402
 from neighbor_machines import reported  # noqa: E402
 
 ROUTES = ("direct", "two_step", "three_step", "split", "leader")
@@ -42,13 +42,10 @@ def run(machines, options, *words):
         raise RuntimeError(f"{' '.join(map(str, words[:3]))}: {' '.join(said)[:300]}")
 
 
-UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-
-
 def with_known_rate(file, rate):
     """What all ranks of a machine send together passes at the rate of its link, as one knows it of cards; the bucket of `tc` lets small messages of a measurement pass faster."""
     machine = json.loads(file.read_text())
-    bits = float(rate[:-4]) * UNITS[rate[-4:]]
+    bits = bits_of(rate)
     machine["sources"]["link"] = f"the link's rate, {rate}"
     machine["injection"] = [{"memory": "host", "limits": [{"up_to_bytes": None, "per": "node", "s_per_byte": 8 / bits}], "sharpness": None, "source": "link"}]
     file.write_text(json.dumps(machine, indent=1) + "\n", encoding="utf-8")

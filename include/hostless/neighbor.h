@@ -16,7 +16,7 @@ typedef struct hostless_neighborhood hostless_neighborhood;
 /* Fill with 0 but for what is meant; equal on all ranks. */
 typedef struct hostless_neighborhood_options {
   size_t struct_size; /* sizeof(hostless_neighborhood_options) */
-  const char* route;  /* as in hostless_items */
+  const char* route;  /* as in hostless_items; NULL, "auto": by what each collective moves */
   int ranks_per_node; /* 0: found by host name */
   double limit_s;     /* as in hostless_items, of all collectives made from it */
 } hostless_neighborhood_options;

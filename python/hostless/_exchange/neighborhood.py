@@ -61,7 +61,7 @@ class Neighborhood(OfRanks):
 
     @property
     def route(self) -> str:
-        """The route that was taken: "auto" is answered as what it came to."""
+        """The route of all collectives; "auto": each collective has one by what it moves."""
         return self._graph.route
 
     def allgather(self, send: Any, receive: Any, *, limit: Any = None, gpu_transport: str = "auto") -> Collective:
