@@ -138,8 +138,8 @@ class Call {
 
 /// Of what was measured in the same repeats, so that what disturbs a repeat disturbs both.
 void compare_with_library(NeighborAllgather const& what, std::vector<NeighborTiming>& timings) {
-  auto const library = std::find_if(what.ways.begin(), what.ways.end(),
-                                    [](NeighborWay const& way) { return way.by_library; });
+  auto const library =
+      std::find_if(what.ways.begin(), what.ways.end(), [](NeighborWay const& way) { return way.by_library; });
   if (library == what.ways.end()) return;
   auto const& held = timings[at(library - what.ways.begin())].call.step_s;
   for (NeighborTiming& timing : timings) {

@@ -48,7 +48,8 @@ struct NeighborTiming {
   std::size_t way = 0;
   Route route = Route::direct;  ///< that was taken; nothing of the library
   Timing call;
-  std::optional<MedianBound> library_over;  ///< of each repeat the library's time over this one's; empty without it
+  std::optional<MedianBound>
+      library_over;        ///< of each repeat the library's time over this one's; empty without it
   double set_up_s = 0;     ///< of the slowest rank: what is made once; of the library its graph communicator
   std::int64_t calls = 0;  ///< made in all, those before and behind the timed ones too
   /// Of one call: [nodes] bytes that leave each node and arrive there, and messages over all nodes; of the

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "exchange/neighborhood/automatic_route.hpp"
 #include "exchange/neighborhood/blocks.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/machine/nodes.hpp"

@@ -70,7 +70,8 @@ class MpiEndpoint final : public Endpoint {
   }
 
   void send(int index, std::uint32_t) override {
-    if (!binding_.out[static_cast<std::size_t>(index)].credit && begin(out_, index, "sent")) ++world_->slots[slot_].pending;
+    if (!binding_.out[static_cast<std::size_t>(index)].credit && begin(out_, index, "sent"))
+      ++world_->slots[slot_].pending;
   }
   void receive(int index, std::uint32_t) override {
     if (!binding_.in[static_cast<std::size_t>(index)].credit) begin(in_, index, "received");

@@ -1,9 +1,10 @@
 // The route of an exchange whose every message is known, on nodes whose network is not: bytes and messages of
 // the fullest node and rank, weighed by two figures that hold for links from 100 Mbit/s to 200 Gbit/s.
+#include "exchange/neighborhood/automatic_route.hpp"
+
 #include <algorithm>
 #include <map>
 
-#include "hostless/plan/routes.hpp"
 #include "plan/index.hpp"
 #include "plan/wires.hpp"
 
@@ -31,7 +32,10 @@ struct Load {
 class Level {
  public:
   explicit Level(NodeMap const& nodes)
-      : nodes_(nodes), links_(2 * at(nodes.nodes())), far_(2 * nodes.node.size()), near_(2 * nodes.node.size()) {}
+      : nodes_(nodes),
+        links_(2 * at(nodes.nodes())),
+        far_(2 * nodes.node.size()),
+        near_(2 * nodes.node.size()) {}
 
   void add(Rank source, Rank target, double bytes) {
     bool const is_inside = nodes_.same_node(source, target);
@@ -47,8 +51,8 @@ class Level {
     double link = 0, rank = 0;
     for (Load const& load : links_) link = std::max(link, load.bytes);
     for (std::size_t k = 0; k < far_.size(); ++k)
-      rank = std::max(rank, start_bytes * far_[k].messages +
-                                inside * (near_[k].bytes + start_bytes * near_[k].messages));
+      rank = std::max(
+          rank, start_bytes * far_[k].messages + inside * (near_[k].bytes + start_bytes * near_[k].messages));
     return link + rank;
   }
 
@@ -58,7 +62,7 @@ class Level {
 };
 
 double cost_of(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
-                  std::vector<std::vector<std::int64_t>> const& bytes, PlanOptions const& options) {
+               std::vector<std::vector<std::int64_t>> const& bytes, PlanOptions const& options) {
   std::map<Step, std::size_t> depth;
   std::vector<Level> levels;
   auto const steps = steps_of(route, options.by_socket);
