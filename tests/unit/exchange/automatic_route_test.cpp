@@ -35,7 +35,9 @@ TEST(AutomaticRoute, GoesByWhatMoves) {
     EXPECT_EQ(taken(12, 12, bytes, everybody), Route::direct) << bytes;
     EXPECT_EQ(taken(12, 1, bytes, everybody), Route::direct) << bytes;
     // Short ones are shared out over the ranks of their node: the first rank would start both.
-    if (bytes >= 4096) EXPECT_EQ(taken(12, 4, bytes, first_of_a_node), Route::direct) << bytes;
+    if (bytes >= 4096) {
+      EXPECT_EQ(taken(12, 4, bytes, first_of_a_node), Route::direct) << bytes;
+    }
   }
 }
 
