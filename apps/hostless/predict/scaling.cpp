@@ -109,8 +109,10 @@ MachineModel ScalingOptions::load(std::set<std::string>& notes) const {
 void ScalingOptions::check_ranks(int ranks_per_node) const {
   for (int const n : nodes)
     if (n * std::int64_t{ranks_per_node} > most_predicted_ranks)
-      throw Error(ErrorCode::usage, fmt::format("--nodes {}: {} ranks (at most {})", n,
-                                                n * std::int64_t{ranks_per_node}, most_predicted_ranks));
+      throw Error(ErrorCode::usage,
+                  fmt::format("--nodes {}: {} ranks (at most {}). Name at most {} nodes of {} ranks.", n,
+                              n * std::int64_t{ranks_per_node}, most_predicted_ranks,
+                              most_predicted_ranks / ranks_per_node, ranks_per_node));
 }
 
 int ScalingOptions::growth(int at_nodes) const {

@@ -41,7 +41,8 @@ PluginKind kind_of(MpiVendor vendor) {
   return {
       std::string("libhostless_mpi_") + name(vendor) + ".so", mpi_plugin::interface_version_name,
       mpi_plugin::interface_version,
-      std::string("it carries messages over MPI). Build hostless with ") +
+      std::string("it carries messages over MPI). Name its folder (PREFIX/lib/hostless) in "
+                  "HOSTLESS_PLUGIN_DIR, or build hostless with ") +
           (vendor == MpiVendor::openmpi ? "libopenmpi-dev" : "libmpich-dev") + " installed.",
       "its MPI library is missing or another one). Install the Debian packages " + package_of(vendor) + "."};
 }
