@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace hostless {
@@ -63,7 +65,17 @@ class Pack {
   static Pack joined(Pack const& low, Pack const& high) {
     return [&]<int... k>(std::integer_sequence<int, k...>) {
       Pack found;
+#if defined(__clang__) || __GNUC__ >= 12
       found.values_ = __builtin_shufflevector(low.values_, high.values_, (from + k)...);
+#elif !defined(__CUDACC__)
+      using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+      typedef Index Indices __attribute__((vector_size(size)));
+      found.values_ = __builtin_shuffle(low.values_, high.values_, Indices{(from + k)...});
+#else  // gcc 11 under nvcc, which computes these cells on GPUs alone
+      ((found.values_[k] =
+            from + k < width ? low.values_[(from + k) % width] : high.values_[(from + k) % width]),
+       ...);
+#endif
       return found;
     }
     (std::make_integer_sequence<int, width>{});
