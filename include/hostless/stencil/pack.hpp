@@ -63,22 +63,26 @@ class Pack {
  private:
   template <int from>
   static Pack joined(Pack const& low, Pack const& high) {
+#if defined( \
+    __CUDACC__)  // whose front end hands pack expansions of builtins to the host's compiler unexpanded
+    Pack found;
+    for (int k = 0; k < width; ++k)
+      found.values_[k] = from + k < width ? low.values_[from + k] : high.values_[from + k - width];
+    return found;
+#else
     return [&]<int... k>(std::integer_sequence<int, k...>) {
       Pack found;
 #if defined(__clang__) || __GNUC__ >= 12
       found.values_ = __builtin_shufflevector(low.values_, high.values_, (from + k)...);
-#elif !defined(__CUDACC__)
+#else
       using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
       typedef Index Indices __attribute__((vector_size(size)));
       found.values_ = __builtin_shuffle(low.values_, high.values_, Indices{(from + k)...});
-#else  // gcc 11 under nvcc, which computes these cells on GPUs alone
-      ((found.values_[k] =
-            from + k < width ? low.values_[(from + k) % width] : high.values_[(from + k) % width]),
-       ...);
 #endif
       return found;
     }
     (std::make_integer_sequence<int, width>{});
+#endif
   }
   typedef T Values __attribute__((vector_size(size)));
   Values values_;
