@@ -63,8 +63,7 @@ class Pack {
  private:
   template <int from>
   static Pack joined(Pack const& low, Pack const& high) {
-#if defined( \
-    __CUDACC__)  // whose front end hands pack expansions of builtins to the host's compiler unexpanded
+#if defined(HOSTLESS_GPU_COMPILER)  // nvcc's front end hands pack expansions of builtins on unexpanded
     Pack found;
     for (int k = 0; k < width; ++k)
       found.values_[k] = from + k < width ? low.values_[from + k] : high.values_[from + k - width];
