@@ -68,7 +68,7 @@ class Neighbor(Command):
         self.library_beside_ours("mpich")
 
     def test_what_is_refused(self):
-        for words in (("--ways", "library"), ("--ways", "shortest"), ("--pattern", "moore", "--density", "0.5"), ("--radius", "2"), ("--density", "1.5"),
+        for words in (("--ways", "library"), ("--ways", "shortest"), ("--pattern", "moore", "--density", "0.5"), ("--radius", "2"), ("--density", "1.5"), ("--density", "nan"), ("--seed", "-1"),
                       ("--pattern", "moore", "--dimension", "5")):
             self.run_it("bench", "neighbor", "--ranks", 2, *words, code=2)
         said = self.run_it("bench", "neighbor", "--ranks", 2, "--sizes", 8, "--steps", 1, "--json", "written.json").stdout

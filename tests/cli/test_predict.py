@@ -234,7 +234,9 @@ class PredictCollective(Command):
 
     def test_blocks_stay_or_shrink(self):
         words = ("rsg", "--density", 0.5, "--seed", 3, "--bytes", 65536, "--nodes", "1,2", "--ranks-per-node", 4, "--memory", "gpu")
-        weak, strong = (self.json_of(*self.WORDS, *words, "--scaling", scaling)["points"] for scaling in ("weak", "strong"))
+        weak, strong = (self.json_of(*self.WORDS, *words, "--scaling", scaling) for scaling in ("weak", "strong"))
+        self.assertEqual((weak["density"], weak["seed"]), (0.5, 3))
+        weak, strong = weak["points"], strong["points"]
         self.assertEqual(weak[0], strong[0])
         self.assertLess(strong[1]["seconds"], weak[1]["seconds"])
 
@@ -249,6 +251,8 @@ class PredictCollective(Command):
                             (("rsg", "--nodes", 2, "--radius", 2), "--radius with"), (("rsg", "--nodes", 1, "--ranks-per-node", 1), "one rank"),
                             (("rsg", "--nodes", 1024), "at most 8192"), (("rsg",), "--nodes is missing"), (("rsg", "--nodes", 2, "--output", "a.png"), ".svg")):
             self.assertIn(says, self.run_it(*self.WORDS, *words, code=2).stderr)
+        for words in (("--density", "nan"), ("--density", 2), ("--seed", -1), ("--seed", 2**63)):
+            self.run_it(*self.WORDS, "rsg", "--nodes", 2, *words, code=2)
         self.assertIn("Drop it", self.run_it(*self.WORDS, "rsg", "--nodes", 2, "--messages-of", "frontier", code=2).stderr)
 
 

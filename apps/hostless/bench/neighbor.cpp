@@ -128,8 +128,11 @@ void add_neighbor_options(CLI::App& c, std::shared_ptr<NeighborOptions> const& o
       ->check(one_of({"rsg", "moore"}));
   c.add_option("--density", o->density, "Of rsg: probability of each edge, from 0 to 1")
       ->capture_default_str()
+      ->check(real_number(true))
       ->check(CLI::Range(0.0, 1.0));
-  c.add_option("--seed", o->seed, "Of rsg: another one is another graph")->capture_default_str();
+  c.add_option("--seed", o->seed, "Of rsg: another one is another graph")
+      ->capture_default_str()
+      ->check(whole_number(std::uint64_t{0}, most_seed));
   c.add_option("--dimension", o->dimension, "Of moore: axes of the grid")
       ->capture_default_str()
       ->check(whole_number(1, most_dimensions));

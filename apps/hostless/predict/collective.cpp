@@ -154,15 +154,17 @@ int predict_collective(CollectivePrediction const& o) {
                   "one rank (it has nobody to send to). Give more nodes or --ranks-per-node.");
     scaling.add(point_of(o, machine, nodes, scaling, every_way), o.scaling.weak);
   }
-  return show_scaling(o.scaling, scaling,
-                      {{"version", 1},
-                       {"machine", machine.name},
-                       {"pattern", o.pattern},
-                       {"bytes", o.bytes},
-                       {"scaling", o.scaling.weak ? "weak" : "strong"},
-                       {"ranks_per_node", ranks_per_node(o, machine)},
-                       {"memory", name(o.memory)},
-                       {"ways", every_way}});
+  Json head = {{"version", 1},
+               {"machine", machine.name},
+               {"pattern", o.pattern},
+               {"bytes", o.bytes},
+               {"scaling", o.scaling.weak ? "weak" : "strong"},
+               {"ranks_per_node", ranks_per_node(o, machine)},
+               {"memory", name(o.memory)},
+               {"ways", every_way}};
+  if (o.pattern == "rsg") head["density"] = o.density, head["seed"] = o.seed;
+  if (o.pattern == "moore") head["dimension"] = o.dimension, head["radius"] = o.radius;
+  return show_scaling(o.scaling, scaling, std::move(head));
 }
 
 }  // namespace
@@ -184,8 +186,11 @@ void add_predict_collective(CLI::App& predict, std::function<int()>& work) {
       ->check(real_number(false));
   c->add_option("--density", o->density, "Of rsg: probability of each edge, from 0 to 1")
       ->capture_default_str()
+      ->check(real_number(true))
       ->check(CLI::Range(0.0, 1.0));
-  c->add_option("--seed", o->seed, "Of rsg: another one is another graph")->capture_default_str();
+  c->add_option("--seed", o->seed, "Of rsg: another one is another graph")
+      ->capture_default_str()
+      ->check(whole_number(std::uint64_t{0}, most_seed));
   c->add_option("--dimension", o->dimension, "Of moore: axes of the grid")
       ->capture_default_str()
       ->check(whole_number(1, most_dimensions));

@@ -214,10 +214,10 @@ void draw_scaling(ScalingOptions const& options, Scaling const& scaling) {
 }
 
 int show_scaling(ScalingOptions const& options, Scaling const& scaling, Json head) {
-  if (!options.output.empty()) draw_scaling(options, scaling);
   head.update(json_of(scaling));
   if (!options.json.empty()) write_text(options.json, json_text(head));
   if (options.json != "-") print_scaling(scaling, options.weak);
+  if (!options.output.empty()) draw_scaling(options, scaling);  // which needs what may not be here
   return 0;
 }
 

@@ -103,6 +103,8 @@ int predict_stencil(StencilPrediction const& o) {
                        {"machine", machine.name},
                        {"problem", o.words.problem},
                        {"size", o.words.size},
+                       {"type", o.words.type.empty() ? "fp64" : o.words.type},
+                       {"boundary", o.words.boundary_text()},
                        {"depth", o.depth},
                        {"scaling", o.scaling.weak ? "weak" : "strong"},
                        {"ranks_per_node", ranks_per_node(o, machine)},
