@@ -249,7 +249,7 @@ class PredictCollective(Command):
     def test_what_does_not_fit_is_refused(self):
         for words, says in ((("allreduce", "--nodes", 2, "--scaling", "strong"), "Drop it"), (("moore", "--nodes", 2, "--density", 0.1), "--density with --pattern moore"),
                             (("rsg", "--nodes", 2, "--radius", 2), "--radius with"), (("rsg", "--nodes", 1, "--ranks-per-node", 1), "one rank"),
-                            (("rsg", "--nodes", 1024), "at most 8192"), (("rsg",), "--nodes is missing"), (("rsg", "--nodes", 2, "--output", "a.png"), ".svg")):
+                            (("rsg", "--nodes", 1024), "at most 8192"), (("moore", "--nodes", 1, "--ranks-per-node", 4096), "Give fewer"), (("rsg",), "--nodes is missing"), (("rsg", "--nodes", 2, "--output", "a.png"), ".svg")):
             self.assertIn(says, self.run_it(*self.WORDS, *words, code=2).stderr)
         for words in (("--density", "nan"), ("--density", 2), ("--seed", -1), ("--seed", 2**63)):
             self.run_it(*self.WORDS, "rsg", "--nodes", 2, *words, code=2)

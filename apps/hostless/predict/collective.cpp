@@ -33,7 +33,7 @@ struct CollectivePrediction {
 };
 
 int ranks_per_node(CollectivePrediction const& o, MachineModel const& machine) {
-  return o.ranks_per_node > 0 ? o.ranks_per_node : most_ranks_of_node(machine, o.memory);
+  return ranks_of_node(machine, o.memory, o.ranks_per_node);
 }
 
 // Blocks of so many items, each read by all neighbours.

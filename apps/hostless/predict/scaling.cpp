@@ -124,12 +124,16 @@ int ScalingOptions::growth(int at_nodes) const {
   return at_nodes / nodes.front();
 }
 
-int most_ranks_of_node(MachineModel const& machine, MemoryKind memory) {
+int ranks_of_node(MachineModel const& machine, MemoryKind memory, int asked) {
   int const there = memory == MemoryKind::gpu ? machine.node.gpus() : machine.node.cores();
-  if (there == 0)
+  if (there == 0 && (asked == 0 || memory == MemoryKind::gpu))
     throw Error(ErrorCode::bad_input,
                 fmt::format("{}: no GPUs (a rank each is meant). Use --memory host.", machine.name));
-  return there;
+  if (there > 0 && asked > there)
+    throw Error(ErrorCode::usage,
+                fmt::format("--ranks-per-node {} where a node of {} has {} (a rank each). Give fewer.", asked,
+                            machine.name, there));
+  return asked > 0 ? asked : there;
 }
 
 void Scaling::add(ScalingPoint point, bool weak) {

@@ -38,8 +38,8 @@ struct ScalingOptions {
   int growth(int at_nodes) const;
 };
 
-/// A rank for each GPU, or core. Errors  bad_input  the machine has none
-int most_ranks_of_node(MachineModel const& machine, MemoryKind memory);
+/// asked: 0 for a rank for each GPU, or core. Errors  bad_input  the machine has none; usage  fewer than asked
+int ranks_of_node(MachineModel const& machine, MemoryKind memory, int asked);
 
 /// One number of nodes.
 struct ScalingPoint {

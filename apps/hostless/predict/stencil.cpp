@@ -28,12 +28,7 @@ struct StencilPrediction {
 };
 
 int ranks_per_node(StencilPrediction const& o, MachineModel const& machine) {
-  int const there = most_ranks_of_node(machine, o.memory);
-  if (o.ranks_per_node > there)
-    throw Error(ErrorCode::usage,
-                fmt::format("--ranks-per-node {} where a node of {} has {} (a rank each). Give fewer.",
-                            o.ranks_per_node, machine.name, there));
-  return o.ranks_per_node > 0 ? o.ranks_per_node : there;
+  return ranks_of_node(machine, o.memory, o.ranks_per_node);
 }
 
 // Sides in turn doubled, the first axis first.
@@ -61,8 +56,6 @@ ScalingPoint point_of(StencilPrediction const& o, MachineModel const& machine, i
   point.ranks = nodes * per_node;
   BoxPartition const boxes{grid, least_surface(grid, kernel.radius, point.ranks)};
   auto const value = static_cast<double>(kernel.value_bytes);
-  StepShare const share =
-      step_share(boxes, kernel.radius, o.depth, (2 * kernel.fields + kernel.coefficients) * value);
   std::optional<ExchangePrice> exchange;
   if (point.ranks > 1) {
     std::array<std::int64_t, 3> depth{};
@@ -74,6 +67,9 @@ ScalingPoint point_of(StencilPrediction const& o, MachineModel const& machine, i
     point.way = words_of(way);
     exchange = std::move(way.price);
   }
+  // After box_strips, which refuses depths that boxes are too thin for: it counts step by step.
+  StepShare const share =
+      step_share(boxes, kernel.radius, o.depth, (2 * kernel.fields + kernel.coefficients) * value);
   StepPrice const p = price_step(machine, share, o.memory, per_node, exchange ? &*exchange : nullptr);
   point.seconds = p.seconds;
   point.least = p.least;
