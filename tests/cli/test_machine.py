@@ -203,8 +203,9 @@ class Machine(Command):
         self.assertEqual((sums["memory"], sums["between_nodes_s"]), ("host", "no data"))
         self.assertTrue(1e-8 < sums["on_node_s"] < 0.1)
         self.assertIn("no data of nodes", self.run_it("machine", "show", "here.json").stdout)
-        summed = ("predict", "collective", "--machine", "here.json", "--pattern", "allreduce", "--ranks-per-node", 4)
-        self.assertAlmostEqual(self.json_of(*summed, "--nodes", 1)["points"][0]["seconds"] / (2 * sums["on_node_s"]), 1)
+        summed = ("predict", "collective", "--machine", "here.json", "--pattern", "allreduce", "--ranks-per-node", 2)
+        self.assertAlmostEqual(self.json_of(*summed, "--nodes", 1)["points"][0]["seconds"] / sums["on_node_s"], 1)
+        self.assertIn("has 2", self.run_it(*summed[:-1], 4, "--nodes", 1, code=2).stderr)
         self.assertIn("nor of off_node messages", self.run_it(*summed, "--nodes", 2, code=3).stderr)
         where = times[0].split(",")[2]
         one = self.price("--bytes", 1024, machine="here.json", pattern=("--locality", where, "--memory", "host"))
