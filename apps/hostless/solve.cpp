@@ -164,6 +164,14 @@ void describe(Options const& o, Matrix const& matrix, SolveReport& report) {
   report.provenance.libraries = transport_libraries();  // ranks have loaded it
 }
 
+std::vector<Error> all_unwritten(std::optional<Error> const& solution, Result const& result) {
+  std::vector<Error> all;
+  if (solution) all.push_back(*solution);
+  for (std::string const& problem : {result.checkpoint_problem, result.profile_problem})
+    if (!problem.empty()) all.emplace_back(ErrorCode::environment, problem);
+  return all;
+}
+
 int solve_on_rank(Options const& o, Transport& transport) {
   Group& group = transport.group();
   bool const first = group.rank() == 0;
@@ -238,9 +246,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
   } else {
     write_together(group, o.json, write_json);
   }
-  if (unwritten) throw Error(*unwritten);
-  if (!report.result.profile_problem.empty())
-    throw Error(ErrorCode::environment, report.result.profile_problem);
+  tell_unwritten(all_unwritten(unwritten, report.result));
   return exit_code(report.result.status);
 }
 

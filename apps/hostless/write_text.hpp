@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/whole_file.hpp"
+#include "hostless/base/error.hpp"
 #include "hostless/transport/group.hpp"
 
 namespace hostless {
@@ -24,6 +26,14 @@ inline void write_text(std::string const& path, std::string const& text) {
     return;
   }
   write_whole_file(path, text);
+}
+
+/// What could not be written, all of it, when everything else has been. Errors  that of the first, if any
+inline void tell_unwritten(std::vector<Error> const& all) {
+  if (all.empty()) return;
+  std::string text;
+  for (Error const& one : all) text += (text.empty() ? "" : " ") + std::string(one.what());
+  throw Error(all.front().code(), text);
 }
 
 /// Whether a reader sets the pace of what rank 0 writes there: a pipe, a terminal, another program's input.

@@ -168,7 +168,8 @@ int hostless_solver_create(const hostless_matrix* matrix, const hostless_options
                            hostless_solver** solver);
 /* b, x: this rank's rows, of options.rhs_columns columns one column after the other. x is the initial guess
  * and the solution. A solve that does not converge is HOSTLESS_OK with another status in `result`; of several
- * columns it is that of the first that did not converge, else of the one with the largest residual. */
+ * columns it is that of the first that did not converge, else of the one with the largest residual. Where only
+ * the last checkpoint or the profile could not be written, HOSTLESS_ENVIRONMENT: x and `result` are there. */
 int hostless_solve(hostless_solver* solver, const double* b, double* x, hostless_result* result);
 /* Residual norms of the last solve by iteration; at most `capacity`. Not collective. */
 int hostless_history(const hostless_solver* solver, double* norms, int64_t capacity);

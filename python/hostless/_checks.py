@@ -178,12 +178,14 @@ def check_at_once(vectors: Any, choices: Any, function: Any, callback: Any) -> N
 
 
 def check_ended(report: Any) -> None:
-    """Endings that leave no answer. Where time was up there is the x of the last iteration."""
+    """Endings that leave no answer. Where time was up there is the x of the last iteration; of files that were not written it warns."""
     if report.status == "peer_lost":
         raise PeerLostError(report.message or "a rank was lost (nothing can be solved without it). See its message.")
     if report.status == "aborted" and not report.message.startswith("the time limit"):
         raise AbortedError(f"{report.message.rstrip('.') or 'another rank asked to stop'} (the solve ended without an answer on all "
                            "ranks). See its message.")
+    for problem in report.unwritten:
+        warn(f"{problem} x is returned all the same.")
 
 
 def kind_of(problem: BaseException) -> str:

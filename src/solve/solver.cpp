@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/whole_file.hpp"
 #include "solve/measure.hpp"
 #include "solve/methods/bodies.impl.hpp"
 #include "solve/methods/method_vectors.hpp"
@@ -230,12 +231,31 @@ void Solver::Parts::iterate(Result& result) {
       continue;
     }
     if (state.status != Status::paused) return;
-    auto const now = checkpointed();
-    auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
+    save(result);
+    state.status = Status::running;
+  }
+}
+
+// Before the first iteration whoever names a folder that is not there can still correct it.
+void Solver::Parts::check_checkpoint_file() const {
+  if (options.checkpoint_file.empty()) return;
+  group().together([&] {
+    if (group().rank() == 0) TemporaryFile const probe(options.checkpoint_file);
+  });
+}
+
+// A file that cannot be written later costs nobody the answer, and the next one may fit.
+void Solver::Parts::save(Result& result) {
+  auto const now = checkpointed();
+  auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
+  try {
     write_checkpoint(group(), options.checkpoint_file, identity, state, {history.data(), kept},
                      {now.begin(), now.end()});
     ++result.checkpoints;
-    state.status = Status::running;
+    result.checkpoint_problem.clear();
+  } catch (Error const& e) {
+    if (e.code() == ErrorCode::peer_lost) throw;
+    result.checkpoint_problem = e.what();
   }
 }
 
@@ -301,6 +321,7 @@ Result Solver::Parts::solve() {
   prepare_rhs();
   bool const easy = easy_ending(result);
   if (!easy) {
+    check_checkpoint_file();
     if (!options.resume_file.empty() || !options.checkpoint_file.empty()) identify();
     start_state();
     if (!options.resume_file.empty()) {

@@ -146,6 +146,8 @@ struct Solver::Parts : SolveColumn {
   void tune();
   void resume();
   void iterate(Result& result);
+  void check_checkpoint_file() const;
+  void save(Result& result);
   void run_once();
   void run_on_gpu();
   void identify();

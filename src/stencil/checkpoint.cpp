@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/hash.hpp"
@@ -231,7 +232,9 @@ class Fields {
 void write_stencil_checkpoint(Group& group, std::string const& path, CellStepper const& run,
                               StencilKernel const& kernel) {
   files::memory_checked(path, [&] {
-    Fields fields(run, kernel);
+    std::optional<Fields> there;
+    group.together([&] { there.emplace(run, kernel); });  // a rank without memory for it ends all alike
+    Fields& fields = *there;
     files::SharedOutput output(group, path);
     Words sums(static_cast<std::size_t>(kernel.fields), 0);
     std::int64_t const data = head_for(run, kernel, sums).data();

@@ -270,6 +270,23 @@ class ExitCodes(Command):
                 self.assertEqual(json.loads(self.content("r.json"))["status"], "iteration_limit")
                 self.assertEqual(done.stderr.count("x.npy"), 1, done.stderr)
 
+    def test_4_a_checkpoint_that_cannot_be_written_keeps_everything_else(self):
+        for transport in ("threads", "processes"):
+            for every, made in ((2, 5), (3, 5)):  # none of them fits, those of later iterations neither
+                with self.subTest(transport=transport, every=every):
+                    done = self.run_it(*PROBLEM[:-1], 300, "--output", "x.npy", "--json", "r.json", "--ranks", 2, "--transport", transport,
+                                       "--no-bandwidth", "--max-iterations", made, "--checkpoint", "c", "--checkpoint-every", every, code=4,
+                                       launcher=("prlimit", f"--fsize={10**6}"))  # x is 720 kB, the checkpoint 3 MB
+                    self.assertIn("iteration_limit after", done.stdout)
+                    self.assertTrue(done.stderr.startswith("hostless: c: cannot "), done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                    told = json.loads(self.content("r.json"))
+                    self.assertEqual((told["status"], told["checkpoints"]), ("iteration_limit", 0))
+                    mine = self.content("x.npy")
+                    self.run_it(*PROBLEM[:-1], 300, "--output", "x.npy", "--max-iterations", made, "--ranks", 2, "--quiet", code=1)
+                    self.assertEqual(mine, self.content("x.npy"))
+                    self.assertEqual(sorted(os.listdir(self.folder)), ["r.json", "x.npy"])
+
     def test_4_out_of_memory(self):
         self.skip_under_sanitizers("a sanitizer needs all addresses")
         for transport in ("threads", "processes"):

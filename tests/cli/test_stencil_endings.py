@@ -57,6 +57,45 @@ class Ended(Stencil):
         self.is_whole(result, done.stdout)
 
 
+class Unwritten(Stencil):
+    """Files that do not fit keep nothing else from being written: checkpoints are both fields."""
+
+    GRID = ("stencil", "--problem", "gray_scott", "--size", "300x320")  # fields of 768 kB
+
+    def unwritten(self, room, *words, **how):
+        done = self.run_it(*self.GRID, *words, "--output", "u.npy", "v.npy", "--json", "r.json", code=4, launcher=("prlimit", f"--fsize={room}"), **how)
+        result = json.loads(self.content("r.json"))
+        self.assertTrue(done.stdout.startswith(f"{result['status']} after {result['steps']} steps of gray_scott"), done.stdout)
+        return result, done.stderr
+
+    def test_checkpoints(self):
+        self.run_it(*self.GRID, "--steps", 30, "--output", "a.npy", "b.npy", "--quiet")
+        for words in ((), ("--checkpoint-every", 7), ("--checkpoint-every", 10), ("--ranks", 2, "--transport", "processes")):
+            with self.subTest(words=words):
+                result, err = self.unwritten(10**6, "--steps", 30, "--checkpoint", "c", *words)
+                self.assertEqual((result["status"], result["steps"], result["checkpoints"]), ("steps_done", 30, 0))
+                self.assertTrue(err.startswith("hostless: c: cannot ") and err.count("\n") == 1, err)
+                self.assertEqual((self.content("u.npy"), self.content("v.npy")), (self.content("a.npy"), self.content("b.npy")))
+                self.assertFalse((self.folder / "c").exists())
+
+    def test_a_run_that_is_ended(self):
+        result, err = self.unwritten(10**6, *STEPS, "--checkpoint", "c", "--time-limit", "0.3")
+        self.assertEqual(result["status"], "aborted")
+        self.assertIn("c: cannot ", err)
+        self.run_it(*self.GRID, "--steps", result["steps"], "--output", "a.npy", "b.npy", "--quiet")
+        self.assertEqual((self.content("u.npy"), self.content("v.npy")), (self.content("a.npy"), self.content("b.npy")))
+
+    def test_one_field_of_two_and_all_that_is_missing(self):
+        (self.folder / "u.npy").symlink_to("/dev/full")
+        done = self.run_it(*self.GRID, "--steps", 3, "--output", "u.npy", "v.npy", code=4)
+        self.assertIn("u.npy: cannot be written: not a regular file", done.stderr)  # before the first step
+        (self.folder / "u.npy").unlink()
+        result, err = self.unwritten(500_000, "--steps", 3, "--checkpoint", "c")
+        for name in ("u.npy", "v.npy", "c"):
+            self.assertEqual(err.count(f"{name}: cannot "), 1, err)
+        self.assertEqual((result["status"], result["steps"]), ("steps_done", 3))
+
+
 class Resumed(Stencil):
     def test_bits_and_history_are_those_of_a_run_without_a_pause(self):
         words = ("--size", "20x31", "--every", 7)

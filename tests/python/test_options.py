@@ -159,6 +159,18 @@ def test_a_checkpoint_is_the_commands_and_goes_on_to_the_bit(grid, ones, tmp_pat
         hostless.cg(grid, np.ones((N * N, 2)), resume=theirs)
 
 
+def test_a_checkpoint_that_cannot_be_written_costs_nobody_x(grid, ones, tmp_path):
+    whole, info, _ = solved(grid, ones)
+    folder = tmp_path / "gone"
+    how = dict(checkpoint=folder / "c", checkpoint_every=10)
+    with pytest.raises(hostless.MachineError, match="gone/c"):  # before the first iteration
+        solved(grid, ones, **how, callback=pytest.fail)
+    folder.mkdir()
+    with pytest.warns(hostless.HostlessWarning, match="gone/c.*x is returned all the same"):
+        x, info, result = solved(grid, ones, **how, callback=lambda _: folder.exists() and folder.rmdir())
+    assert info == 0 and result.to_dict()["checkpoints"] == 0 and np.array_equal(x, whole)
+
+
 def test_choices_that_change_no_bit(grid, ones, tmp_path):
     parts = tmp_path / "parts.txt"
     parts.write_text("\n".join(str(int(row >= 400)) for row in range(N * N)) + "\n")

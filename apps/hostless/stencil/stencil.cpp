@@ -128,19 +128,23 @@ void give_initial(StencilWish const& o, Group& group, Settled const& settled, Ce
   }
 }
 
-// The error instead of throwing it: the steps have been taken, their summary must not be lost with the file.
-std::optional<Error> write_fields(StencilWish const& o, Group& group, Settled const& settled,
-                                  CellStepper const& run) {
-  try {
-    BoxOfField box(run, settled);
-    for (std::size_t f = 0; f < o.output.size(); ++f) {
+// The errors instead of throwing them: the steps have been taken, neither their summary nor another field must be lost
+// with a file. A lost rank's is the last.
+std::vector<Error> write_fields(StencilWish const& o, Group& group, Settled const& settled,
+                                CellStepper const& run, std::vector<std::string>& written) {
+  std::vector<Error> unwritten;
+  BoxOfField box(run, settled);
+  for (std::size_t f = 0; f < o.output.size(); ++f) {
+    try {
       run.take(static_cast<int>(f), box.cells);
       write_array(group, o.output[f], box.form, box.part, box.values);
+      written.push_back(o.output[f]);
+    } catch (Error const& e) {
+      unwritten.push_back(e);
+      if (e.code() == ErrorCode::peer_lost) break;
     }
-  } catch (Error const& e) {
-    return e;
   }
-  return {};
+  return unwritten;
 }
 
 // Files that come into being under a temporary name need a folder that takes one.
@@ -230,17 +234,17 @@ int stencil_on_rank(StencilWish const& o, Transport& transport) {
   let_solve_answer();
   report.taken = take_steps(group, run, kernel, wanted);
   StencilStatus& status = report.taken.result.status;
-  std::optional<Error> unwritten;
+  std::vector<Error> unwritten;
   if (status != StencilStatus::peer_lost && !o.output.empty()) {
-    unwritten = write_fields(o, group, settled, run);
-    if (!unwritten) report.output = o.output;
-    if (unwritten && unwritten->code() == ErrorCode::peer_lost) {
+    unwritten = write_fields(o, group, settled, run, report.output);
+    if (!unwritten.empty() && unwritten.back().code() == ErrorCode::peer_lost) {
       status = StencilStatus::peer_lost;
-      report.taken.result.message = unwritten->what();
+      report.taken.result.message = unwritten.back().what();
     }
   }
+  if (report.taken.unsaved) unwritten.push_back(*report.taken.unsaved);
   tell_result(o, group, report);
-  if (unwritten) throw Error(*unwritten);
+  tell_unwritten(unwritten);
   return exit_code(status);
 }
 

@@ -89,9 +89,15 @@ class Steps {
 
   void save(std::int64_t& saved) {
     if (saved == run_.steps()) return;
-    write_stencil_checkpoint(group_, wanted_.checkpoint, run_, kernel_);
     saved = run_.steps();
-    ++taken_.checkpoints;
+    try {
+      write_stencil_checkpoint(group_, wanted_.checkpoint, run_, kernel_);
+      ++taken_.checkpoints;
+      taken_.unsaved.reset();
+    } catch (Error const& e) {
+      if (e.code() == ErrorCode::peer_lost) throw;
+      taken_.unsaved.emplace(e);
+    }
   }
 
   Group& group_;

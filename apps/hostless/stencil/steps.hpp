@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "hostless/base/error.hpp"
 #include "hostless/stencil/stencil.hpp"
 #include "hostless/transport/group.hpp"
 
@@ -24,12 +26,13 @@ struct StepsTaken {
   /// Of all steps that were taken; times are those of the slowest rank, where no rank was lost.
   StencilResult result;
   int checkpoints = 0;
+  std::optional<Error> unsaved;  ///< why the last checkpoint was not written
 };
 
 /// Collective. Takes steps until so many have been taken, or something ends them; asks all ranks several
 /// times a second whether to go on. A checkpoint is written at multiples of `checkpoint_every` and in the
-/// end, never of fields that are not finite. Errors  environment  a checkpoint cannot be written; a lost rank
-/// is no error: StencilStatus::peer_lost
+/// end, never of fields that are not finite. One that cannot be written ends nothing: the next may fit, and in
+/// the end `unsaved` has the error of the last. Nor is a lost rank an error: StencilStatus::peer_lost
 StepsTaken take_steps(Group& group, CellStepper& run, StencilKernel const& kernel, StepsWanted const& wanted);
 
 }  // namespace hostless

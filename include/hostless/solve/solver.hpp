@@ -136,6 +136,8 @@ struct Result {
   std::int64_t bytes_per_iteration = 0;       ///< all ranks: matrix and vectors, by the method's model
   std::int64_t halo_bytes_per_iteration = 0;  ///< all ranks, sent
   std::int64_t checkpoints = 0;
+  std::string
+      checkpoint_problem;       ///< why the last checkpoint was not written; empty: it was, or none was due
   std::string profile_problem;  ///< why RunOptions::profile_file was not written; empty: it was, if asked for
   std::vector<std::pair<std::string, std::string>> choices;   ///< what was chosen, and why
   std::vector<std::pair<std::string, std::string>> settings;  ///< SolveOptions, as they were understood

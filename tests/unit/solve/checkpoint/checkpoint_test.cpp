@@ -3,7 +3,6 @@
 #include "solve/checkpoint.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cmath>
@@ -12,32 +11,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "checkpoint_checks.hpp"
 #include "failing_calls.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {
 namespace {
-
-class Folder {
- public:
-  Folder() {
-    // Thousands of flushed files: in memory where there is such a folder.
-    std::filesystem::path const memory = "/dev/shm";
-    auto const parent = access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
-    std::string text = (parent / "hostless-checkpoint-XXXXXX").string();
-    if (mkdtemp(text.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = text;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string file(char const* name) const { return (path_ / name).string(); }
-  std::size_t files() const {
-    return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Where {
   Method method;
@@ -76,16 +55,6 @@ INSTANTIATE_TEST_SUITE_P(All, Checkpoint, testing::ValuesIn(everywhere()), [](au
   std::replace(text.begin(), text.end(), '-', '_');
   return text + "_" + std::to_string(one.param.ranks) + "_" + one.param.run.name;
 });
-
-void expect_same(Ending const& got, Ending const& whole, std::string const& what) {
-  EXPECT_EQ(got.result.status, whole.result.status) << what;
-  EXPECT_EQ(got.result.iterations, whole.result.iterations) << what;
-  EXPECT_EQ(got.result.restarts, whole.result.restarts) << what;
-  EXPECT_EQ(got.result.true_residual, whole.result.true_residual) << what;
-  EXPECT_TRUE(same_bits({got.result.condition_estimate}, {whole.result.condition_estimate})) << what;
-  EXPECT_TRUE(same_bits(got.result.residual_history, whole.result.residual_history)) << what;
-  EXPECT_TRUE(same_bits(got.x, whole.x)) << what;
-}
 
 TEST_P(Checkpoint, CutAnywhereGoesOnBitForBit) {
   Ending const whole = solve_on_threads(a, b, setting());
@@ -329,53 +298,6 @@ TEST_F(Refused, FilesThatAreNone) {
   std::ofstream(folder.file("text")) << std::string(5000, 'x');
   p.solve.resume_file = folder.file("text");
   EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
-}
-
-// Whatever call fails: one error, the older checkpoint as it was, and nothing beside it.
-TEST_F(Refused, EveryCallThatFailsKeepsTheOlderOne) {
-  auto const content = [&] {
-    std::ifstream in(folder.file("c"), std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  Setting p = setting;
-  p.solve.checkpoint_every = 3;  // other bytes than the older one's
-  for (int ranks : {1, 2}) {
-    std::string const older = content();
-    p.ranks = ranks;
-    samples::FailingCalls counting(0);
-    Setting elsewhere = p;
-    elsewhere.solve.checkpoint_file = folder.file("other");
-    use_file_calls(&counting);
-    solve_on_threads(a, b, elsewhere);
-    use_file_calls(nullptr);
-    EXPECT_TRUE(counting.stored());
-    EXPECT_TRUE(counting.all_closed());
-    std::filesystem::remove(folder.file("other"));
-    ASSERT_GT(counting.calls(), 8);
-    int changed = 0;
-    for (int k = 1; k <= counting.calls(); ++k) {
-      samples::FailingCalls failing(k);
-      use_file_calls(&failing);
-      try {
-        solve_on_threads(a, b, p);
-        ADD_FAILURE() << "call " << k << " failed unseen";
-      } catch (Error const& e) {
-        EXPECT_EQ(e.code(), ErrorCode::environment) << "call " << k << ": " << e.what();
-        EXPECT_NE(std::string(e.what()).find(p.solve.checkpoint_file), std::string::npos) << e.what();
-      }
-      use_file_calls(nullptr);
-      EXPECT_TRUE(failing.all_closed()) << "call " << k;
-      EXPECT_EQ(folder.files(), 1u) << "call " << k;
-      if (content() != older) {
-        ++changed;  // only the folder could not be stored: the new one is there, and whole
-        Setting q = resumed;
-        q.ranks = ranks;
-        EXPECT_EQ(solve_on_threads(a, b, q).result.status, Status::converged);
-        solve_on_threads(a, b, setting);
-      }
-    }
-    EXPECT_LE(changed, 2) << "opening the folder, and storing it";
-  }
 }
 
 TEST_F(Refused, WhatCannotBeReadIsBadInput) {
