@@ -80,6 +80,17 @@ int not_understood(CLI::App const& app, CLI::ParseError const& error) {
   return static_cast<int>(ErrorCode::usage);
 }
 
+// Whether it was given a file to write, which must come into being although nobody reads what is printed.
+bool writes_a_file(CLI::App const& command) {
+  for (char const* const name : {"--output", "--json", "--checkpoint", "--profile", "--samples", "--save"}) {
+    CLI::Option const* const option = command.get_option_no_throw(name);
+    if (option == nullptr) continue;
+    for (std::string const& path : option->results())
+      if (path != "-") return true;
+  }
+  return false;
+}
+
 struct Ended {
   int code;
   bool in_order = true;  ///< false: other ranks may wait for this one in the middle of something
@@ -177,6 +188,7 @@ Ended run(int argc, char** argv) {
     print("{}", text.str());
     return {0};
   }
+  if (writes_a_file(chosen(app))) outlive_readers();
   return done([&] {
     refuse_processes(chosen(app));
     return work();

@@ -141,8 +141,10 @@ void catch_signals(SetupWatch& watch) {
   // What is longer than a file may become is an error of its writer, which tidies up.
   signal(SIGXFSZ, SIG_IGN);
   // A command dies when nobody reads what it prints, as all do. A rank must not: the others would lose it.
-  if (started_by_launcher() || started_by_mpi()) signal(SIGPIPE, SIG_IGN);
+  if (started_by_launcher() || started_by_mpi()) outlive_readers();
 }
+
+void outlive_readers() { signal(SIGPIPE, SIG_IGN); }
 
 void let_setup_tidy() {
   handle(SIGALRM, on_alarm);

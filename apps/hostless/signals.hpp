@@ -11,6 +11,8 @@ namespace hostless {
 /// From here on either of them ends the process with one line (of rank 0) and exit code 4. The line names
 /// what `watch` is at; it must live as long as the process.
 void catch_signals(SetupWatch& watch);
+/// From here on output that nobody reads ends nothing: it is what finish_output tells.
+void outlive_readers();
 /// From here on the loops of set-up have a second to end by themselves, and to remove what they have half
 /// written.
 void let_setup_tidy();

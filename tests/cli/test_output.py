@@ -88,6 +88,23 @@ class Lost(Command):
         os.close(writer)
         self.is_lost(done)  # a rank that died of it would be missed by the others
 
+    def test_a_reader_that_leaves_keeps_no_file_from_being_written(self):
+        stencil = ("stencil", "--problem", "heat", "--size", "20,20", "--steps", "3000", "--every", "1")
+        life = ("bench", "life", "--size", "16", "--ranks", "2", "--steps", "1", "--repeat", "1", "--warm-up", "1")
+        for words, names in (((*stencil, "--output", "u.npy", "--json", "j.json", "--checkpoint", "c"), ("c", "j.json", "u.npy")),
+                             (("solve", *SMALL, "--output", "x.npy", "--json", "j.json"), ("j.json", "x.npy")),
+                             (("bench", "solve", *SMALL, "--iterations", "3", "--json", "j.json"), ("j.json",)),
+                             ((*life, "--json", "j.json"), ("j.json",)), (("plan", *SMALL, "--save", "p.json"), ("p.json",))):
+            with self.subTest(words=words):
+                reader, writer = os.pipe()
+                os.close(reader)
+                done = self.with_output(words, stdout=writer)
+                os.close(writer)
+                self.is_lost(done)
+                self.assertEqual(sorted(name for name in os.listdir(self.folder) if name != "cache"), sorted(names))
+                for name in names:
+                    (self.folder / name).unlink()
+
 
 class Names(Command):
     """Names of files are bytes; JSON is UTF-8."""
