@@ -23,8 +23,8 @@ struct StreamLifeWay {
 ///
 /// Collective; the same on every rank. `what.type` is not used.
 /// Errors  those of life()
-///         environment  no such GPU
-///         QueueError unsupported  no GPU can be used, or ranks are processes, and a queue is asked for
+///         environment  no such GPU, or none can be used
+///         QueueError unsupported  ranks are processes, and a queue is asked for
 LifeTiming stream_life(Transport& transport, Life const& what, int gpus, StreamLifeWay const& way,
                        Protocol const& protocol);
 

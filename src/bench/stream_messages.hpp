@@ -44,9 +44,9 @@ struct PeerPingPongTiming {
 ///
 /// Collective; the same on every rank.
 /// Errors  usage        ranks that are not there, or one and the same; no bytes
-///         environment  an answer is not what it must be; no such GPU
+///         environment  an answer is not what it must be; no such GPU, or none can be used
 ///         peer_lost    one of the two fell silent past its deadline
-///         QueueError unsupported  no GPU can be used, or ranks are processes
+///         QueueError unsupported  ranks are processes
 std::vector<PeerPingPongTiming> peer_ping_pong(Transport& transport, PeerPingPong const& what,
                                                Protocol const& protocol);
 

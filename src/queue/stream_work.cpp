@@ -10,12 +10,11 @@
 namespace hostless::queue {
 
 StreamWork::StreamWork(void* stream, double limit_s) {
-  gpu::MessageLibrary& library = gpu::message_library();
   if (stream == nullptr)
     throw QueueError(Refusal::unsupported,
                      "a queue of the type peer without a stream (the default stream of a GPU waits for the "
                      "others, which wait for it). Make one for it, that does not.");
-  stream_ = library.stream(stream);
+  stream_ = gpu::message_library().stream(stream);
   stream_->set_limit(limit_s);
 }
 

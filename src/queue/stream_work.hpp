@@ -18,7 +18,8 @@ class StreamWork {
  public:
   using Requests = std::vector<std::shared_ptr<RequestState>>;
 
-  /// Errors  QueueError unsupported  no GPU can be used; no stream
+  /// Errors  environment  no GPU can be used
+  ///         QueueError unsupported  no stream
   StreamWork(void* stream, double limit_s);
   int device() const { return stream_->device(); }
   void enqueue_start(Requests const& requests);

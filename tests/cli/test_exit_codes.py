@@ -287,6 +287,15 @@ class ExitCodes(Command):
                     self.assertEqual(mine, self.content("x.npy"))
                     self.assertEqual(sorted(os.listdir(self.folder)), ["r.json", "x.npy"])
 
+    def test_4_no_gpu_whoever_asks_for_one(self):
+        here = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
+        stencil = ("--problem", "heat", "--size", "9,9", "--steps", 1)
+        for words in ((*PROBLEM, "--gpus", 1), ("stencil", *stencil, "--gpus", 1), ("bench", "allreduce", "--gpus", 2),
+                      ("bench", "halo", *PROBLEM[1:], "--gpus", 2), ("bench", "life", "--size", 16, "--gpus", 2),
+                      ("bench", "life", "--size", 16, "--gpus", 2, "--queue", "peer"), ("bench", "pingpong", "--queue", "peer", "--gpus", 2)):
+            with self.subTest(words=words):
+                self.assertIn("hostless: no GPU can be used", self.run_it(*words, code=4, environment=here).stderr)
+
     def test_4_out_of_memory(self):
         self.skip_under_sanitizers("a sanitizer needs all addresses")
         for transport in ("threads", "processes"):

@@ -93,8 +93,8 @@ class Communicator {
   /// memory, kernels and paths between GPUs are got ready here.
   /// Errors  usage                  the transport carries nothing between two ranks alone; HOSTLESS_QUEUE_...
   ///                                that mean nothing
-  ///         environment            there is no such GPU
-  ///         QueueError unsupported no GPU can be used, or ranks are processes
+  ///         environment            there is no such GPU, or none can be used
+  ///         QueueError unsupported a GPU between ranks that are processes
   explicit Communicator(Transport& transport, int gpu = no_gpu);
   Communicator(Communicator const&) = delete;
   Communicator& operator=(Communicator const&) = delete;
@@ -151,8 +151,8 @@ class Queue {
   /// launched as long as the queue and the requests exist, never beside itself; every request that it starts
   /// it also waits for.
   /// Errors  QueueError unsupported  a type that is not there; a stream for a type of the host, none for
-  ///                                 peer; no GPU can be used
-  ///         usage                   a stream that belongs to no GPU
+  ///                                 peer
+  ///         usage, environment      a stream that belongs to no GPU; no GPU can be used
   explicit Queue(QueueType type = QueueType::automatic, void* stream = nullptr);
   Queue(Queue const&) = delete;
   Queue& operator=(Queue const&) = delete;

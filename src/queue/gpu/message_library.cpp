@@ -15,11 +15,10 @@ MessageLibrary& message_library() {
     }
     problems += "\n  " + file.vendor + ": " + problem;
   }
-  throw QueueError(
-      Refusal::unsupported,
-      "no GPU can be used (a queue of the type peer, or a GPU's stream, was asked for). Use auto, "
-      "threads or mpi, and no stream." +
-          problems);
+  throw Error(ErrorCode::environment,
+              "no GPU can be used (a queue of the type peer, or a GPU's stream, was asked for). Use auto, "
+              "threads or mpi, and no stream." +
+                  problems);
 }
 
 }  // namespace hostless::gpu

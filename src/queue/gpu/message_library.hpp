@@ -159,7 +159,7 @@ using OpenMessages = MessageLibrary*();
 constexpr char const* open_messages_name = "hostless_gpu_messages";
 
 /// The first library that sees a GPU.
-/// Errors  QueueError unsupported  none does, and why
+/// Errors  environment  none does, and why
 MessageLibrary& message_library();
 
 }  // namespace hostless::gpu
