@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "hostless/base/error.hpp"
@@ -45,6 +46,8 @@ int guarded(Work const& work) noexcept {
     return failed(static_cast<int>(e.code()), e.what());
   } catch (std::bad_alloc const&) {
     return failed(HOSTLESS_ENVIRONMENT, "out of memory.");
+  } catch (std::length_error const&) {  // of the standard library, whose words say nothing to callers
+    return failed(HOSTLESS_ENVIRONMENT, "out of memory: an array longer than any can be.");
   } catch (std::exception const& e) {
     return failed(HOSTLESS_ENVIRONMENT, e.what());
   }

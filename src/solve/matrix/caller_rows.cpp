@@ -1,5 +1,7 @@
 #include "solve/matrix/caller_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/cut_rows.hpp"
@@ -20,7 +22,7 @@ void MemoryRows::panel(std::int64_t first, std::int64_t count, RowPanel& out) co
 }
 
 void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
-                  std::span<double const> values) {
+                  std::span<double const> values, std::int64_t global_rows) {
   bool const sizes = !offsets.empty() && offsets.front() == 0 &&
                      std::is_sorted(offsets.begin(), offsets.end()) &&
                      static_cast<std::size_t>(offsets.back()) <= columns.size() &&
@@ -29,6 +31,14 @@ void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t 
     throw Error(
         ErrorCode::usage,
         "offsets do not describe columns and values (they must start at 0, rise, and end within both).");
+  }
+  for (std::size_t row = 1; row < offsets.size(); ++row) {
+    std::int64_t const entries = offsets[row] - offsets[row - 1];
+    if (entries > global_rows)
+      throw Error(ErrorCode::usage,
+                  fmt::format("offsets[{}] - offsets[{}]: {} entries of a row (the matrix has {} columns). "
+                              "Correct the offsets.",
+                              row, row - 1, entries, global_rows));
   }
 }
 

@@ -34,9 +34,10 @@ class MemoryRows final : public RowSource {
   std::span<double const> values_;
 };
 
-/// Errors  usage  the offsets do not start at 0, rise, and end within columns and values
+/// Errors  usage  the offsets do not start at 0, rise, and end within columns and values; a row has more entries
+///                than the matrix has columns: callers in C cannot say how long their arrays are
 void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
-                  std::span<double const> values);
+                  std::span<double const> values, std::int64_t global_rows);
 
 /// A rank's share of rows that lie in a GPU's memory, with the index of each value there, + 1, for partitions
 /// that only the host can make: the pattern is brought when it is asked for first.

@@ -332,8 +332,15 @@ Matrix Matrix::from_rows(Transport& transport, std::int64_t first_row, std::span
                          std::span<std::int64_t const> columns, std::span<double const> values,
                          MatrixOptions const& options) {
   Group& group = transport.group();
-  group.together([&] { check_arrays(offsets, columns, values); });
+  group.together([&] {
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    if (first_row < 0 || first_row > most)
+      throw Error(ErrorCode::usage, fmt::format("first_row: {} (rows are counted from 0 to 2^53). Give the "
+                                                "rows of all ranks below this one.",
+                                                first_row));
+  });
   std::int64_t const global = group.sum(static_cast<std::int64_t>(offsets.size()) - 1);
+  group.together([&] { check_arrays(offsets, columns, values, global); });
   return from_source(transport, MemoryRows(global, first_row, offsets, columns, values), options);
 }
 
@@ -405,7 +412,7 @@ void Matrix::update_values(RowSource const& source) {
 
 void Matrix::update_values(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
                            std::span<double const> values) {
-  transport().group().together([&] { check_arrays(offsets, columns, values); });
+  transport().group().together([&] { check_arrays(offsets, columns, values, global_rows()); });
   update_values(MemoryRows(global_rows(), first_row(), offsets, columns, values));
 }
 

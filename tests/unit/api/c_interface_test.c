@@ -222,6 +222,14 @@ static void test_callback_and_errors(void) {
   EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, NULL, &matrix) == HOSTLESS_BAD_INPUT);
   EXPECT(matrix == NULL && strstr(hostless_last_error(), "65") != NULL);
   EXPECT(hostless_matrix_from_rows(t, 0, N, NULL, columns, values, NULL, &matrix) == HOSTLESS_USAGE);
+  for (int64_t end = N + 1; end > 0; end = end < INT64_MAX / 8 ? end * 8 : end < INT64_MAX ? INT64_MAX : 0) {
+    int64_t wrong_offsets[3] = {0, 2, 0}; /* rows of more entries than columns: nothing behind them is read */
+    wrong_offsets[2] = 2 + (end < INT64_MAX - 2 ? end : INT64_MAX - 2);
+    EXPECT(hostless_matrix_from_rows(t, 0, 2, wrong_offsets, columns, values, NULL, &matrix) == HOSTLESS_USAGE && matrix == NULL);
+    EXPECT(strstr(hostless_last_error(), "entries of a row (the matrix has 2 columns)") != NULL);
+  }
+  EXPECT(hostless_matrix_from_rows(t, INT64_MAX, N, offsets, columns, values, NULL, &matrix) == HOSTLESS_USAGE && matrix == NULL);
+  EXPECT(strstr(hostless_last_error(), "first_row: 9223372036854775807 (") != NULL);
   matrix = (hostless_matrix*)offsets;
   EXPECT(hostless_matrix_read(t, "no such file", NULL, &matrix) != HOSTLESS_OK && matrix == NULL);
   hostless_transport* other = t; /* a handle is NULL where there is none, whatever was there */
@@ -437,6 +445,17 @@ static int refuse(hostless_transport* t, void* user) {
   return hostless_rank(t) == 1 ? 42 : 0;
 }
 
+/* An offset of one rank that is too large ends all of them, at once. */
+static int offset_of_one(hostless_transport* t, void* user) {
+  (void)user;
+  int64_t offsets[2] = {0, hostless_rank(t) == 1 ? INT64_MAX : 1};
+  int64_t const columns[1] = {hostless_rank(t)};
+  double const values[1] = {1};
+  hostless_matrix* matrix = NULL;
+  int const code = hostless_matrix_from_rows(t, hostless_rank(t), 1, offsets, columns, values, NULL, &matrix);
+  return code == HOSTLESS_USAGE && matrix == NULL && strstr(hostless_last_error(), "entries of a row") != NULL ? 0 : 1;
+}
+
 int main(int count, char** words) {
   if (count > 1) {
     test_gpu(strcmp(words[1], "gpu") == 0);
@@ -450,6 +469,7 @@ int main(int count, char** words) {
   hostless_close(t);
   EXPECT(hostless_run_threads(3, solve_share, automatic) == HOSTLESS_OK);
   EXPECT(hostless_run_threads(3, solve_share, metis) == HOSTLESS_OK);
+  EXPECT(hostless_run_threads(3, offset_of_one, NULL) == HOSTLESS_OK);
   EXPECT(hostless_run_threads(2, refuse, NULL) == 42);
   EXPECT(strncmp(hostless_last_error(), "the body of rank ", 17) == 0);
   EXPECT(strstr(hostless_last_error(), " returned 42") != NULL);
