@@ -46,7 +46,7 @@ std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor);
 
 /// As above over a communicator of a program that has called MPI_Init itself, given by its Fortran handle
 /// (MPI_Comm_c2f), which is the one form both vendors share. The communicator is duplicated; the program
-/// keeps it, and finalises MPI itself, after the transport is gone.
+/// keeps it, and finalises MPI itself, after the transport is gone. Errors  usage  there is no such one
 std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor, int fortran_communicator);
 
 /// A plugin as found on this machine.

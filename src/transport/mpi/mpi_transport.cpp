@@ -51,6 +51,27 @@ int initialise() {
   return level;
 }
 
+// A communicator of the program, of its MPI. A wrong one is its caller's mistake: looked at before calls whose errors are those
+// of lost ranks, and where no handler of errors ends the program.
+MPI_Comm lent(int handle) {
+  int is_ready = 0, rank = 0, kind = MPI_SUCCESS;
+  MPI_Initialized(&is_ready);
+  if (is_ready == 0)
+    throw Error(ErrorCode::usage, "a communicator before MPI_Init (there is none yet). Call it first.");
+  MPI_Comm const communicator = MPI_Comm_f2c(handle);
+  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int const code = communicator == MPI_COMM_NULL ? MPI_ERR_COMM : MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+  MPI_Errhandler_free(&before);
+  MPI_Error_class(code, &kind);
+  if (kind == MPI_ERR_COMM)
+    throw Error(ErrorCode::usage, "a communicator with the Fortran handle " + std::to_string(handle) +
+                                      " (there is none). Pass MPI_Comm_c2f of one that was not freed.");
+  return communicator;
+}
+
 class MpiTransport final : public Transport {
  public:
   MpiTransport(MPI_Comm parent, int level)
@@ -109,8 +130,9 @@ HOSTLESS_ENTRY void hostless_mpi_library_version(char* text, int capacity) {
 }
 
 HOSTLESS_ENTRY hostless::Transport* hostless_mpi_open(int const* fortran_communicator) {
+  MPI_Comm parent = MPI_COMM_NULL;
+  if (fortran_communicator != nullptr) parent = hostless::mpi::lent(*fortran_communicator);
   int const level = hostless::mpi::initialise();
-  MPI_Comm const parent =
-      fortran_communicator == nullptr ? MPI_COMM_WORLD : MPI_Comm_f2c(*fortran_communicator);
+  if (fortran_communicator == nullptr) parent = MPI_COMM_WORLD;
   return new hostless::mpi::MpiTransport(parent, level);
 }

@@ -2,6 +2,7 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 
@@ -12,6 +13,20 @@ namespace {
 
 void expect(bool holds, char const* what) {
   if (!holds) throw std::runtime_error(what);
+}
+
+// What is no communicator is the caller's mistake, and ends neither the program nor its MPI.
+void lend_none(char const* says, std::initializer_list<int> handles) {
+  for (int const handle : handles) {
+    std::string said = "accepted";
+    try {
+      hostless::open_mpi_transport(hostless::require_mpi_vendor(), handle);
+    } catch (hostless::Error const& e) {
+      said = (e.code() == hostless::ErrorCode::usage ? "usage: " : "another code: ") + std::string(e.what());
+    }
+    if (said.find("usage: ") != 0 || said.find(says) == std::string::npos)
+      throw std::runtime_error("handle " + std::to_string(handle) + ": " + said);
+  }
 }
 
 void lend() {
@@ -41,8 +56,10 @@ void lend() {
 }  // namespace
 
 int main(int count, char** words) {
+  lend_none("before MPI_Init", {0});
   MPI_Init(&count, &words);
   try {
+    lend_none("there is none", {static_cast<int>(MPI_Comm_c2f(MPI_COMM_NULL)), 123456, -7});
     lend();
   } catch (std::exception const& e) {
     std::printf("%s\n", e.what());
