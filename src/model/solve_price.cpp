@@ -93,6 +93,22 @@ MemoryRate const& memory_rate(MachineModel const& machine, MemoryKind memory) {
 
 int doublings(int n) { return std::bit_width(static_cast<unsigned>(n - 1)); }
 
+std::optional<SumCosts> sums_of_measured(double seconds, int nodes, int ranks_per_node,
+                                         MachineModel const& machine) {
+  SumCosts sums{MemoryKind::host, {}, {}, "sums"};
+  if (nodes == 1) {
+    sums.on_node = seconds / doublings(ranks_per_node);
+    return sums;
+  }
+  double inside = 0;
+  for (MessageSpan span : {MessageSpan::on_node, MessageSpan::on_socket})
+    if (ranks_per_node > 1 && inside == 0 && machine.costs.find(span, MemoryKind::host) != nullptr)
+      inside = doublings(ranks_per_node) * price(machine, {span, MemoryKind::host, sum_bytes, 1, 1}).seconds;
+  if (seconds <= inside) return {};
+  sums.between_nodes = (seconds - inside) / doublings(nodes);
+  return sums;
+}
+
 SumPrice price_sum(MachineModel const& machine, int nodes, int ranks_per_node, MemoryKind memory,
                    double bytes) {
   if (nodes < 1 || ranks_per_node < 1 || !(bytes >= 0) || std::isinf(bytes))

@@ -186,21 +186,24 @@ void time_all(MeasureRequest const& o, Transport& transport, std::vector<Job> co
   if (is_timed) group.together([&] { samples.keep(); });
 }
 
-// A sum of all ranks, as solves form it. Of several on several nodes the part on a node is what as many messages of 8 bytes take.
-SumCosts sums_of(double seconds, NodeMap const& nodes, MachineModel const& machine) {
-  int const on_node = static_cast<int>(nodes.ranks_of(nodes.node[0]).size()), others = nodes.nodes();
-  SumCosts sums{MemoryKind::host, {}, {}, "sums"};
-  if (others == 1) {
-    sums.on_node = seconds / doublings(on_node);
-    return sums;
+// A sum of all ranks, as solves form it.
+void add_sums(double seconds, NodeMap const& nodes, MachineModel& machine) {
+  int const on_node = static_cast<int>(nodes.ranks_of(nodes.node[0]).size());
+  auto const sums = sums_of_measured(seconds, nodes.nodes(), on_node, machine);
+  std::string const measured =
+      fmt::format("measured by 'hostless machine measure': a sum of {} ranks on {} nodes took {:.3g} us",
+                  nodes.ranks(), nodes.nodes(), 1e6 * seconds);
+  machine.sources["sums"] = measured;
+  if (sums) {
+    machine.sums = {*sums};
+    return;
   }
-  double inside = 0;
-  for (MessageSpan span : {MessageSpan::on_node, MessageSpan::on_socket})
-    if (on_node > 1 && inside == 0 && machine.costs.find(span, MemoryKind::host) != nullptr)
-      inside = doublings(on_node) * price(machine, {span, MemoryKind::host, 8, 1, 1}).seconds;
-  constexpr double least = 1e-9;
-  sums.between_nodes = std::max(least, seconds - inside) / doublings(others);
-  return sums;
+  machine.sources["sums"] += ", no more than its messages on a node: no data of sums between nodes";
+  tell(
+      "hostless: {}, no more than messages on a node (nothing is left for those between nodes: no data). "
+      "Measure on idle "
+      "machines, with a core for each rank.\n",
+      measured);
 }
 
 int measure(MeasureRequest const& o, Transport& transport) {
@@ -233,10 +236,7 @@ int measure(MeasureRequest const& o, Transport& transport) {
     Fit const fit = fit_machine(measured, options);
     ModelErrors const errors = errors_of(fit.tables, machine.node, measured.messages);
     machine.costs = fit.tables;
-    machine.sources["sums"] =
-        fmt::format("measured by 'hostless machine measure': a sum of {} ranks on {} nodes took {:.3g} us",
-                    nodes.ranks(), nodes.nodes(), 1e6 * sum);
-    machine.sums = {sums_of(sum, nodes, machine)};
+    add_sums(sum, nodes, machine);
     if (!o.output.empty()) write_fitted(o.output, machine);
     if (!o.json.empty()) write_text(o.json, json_text(json_of(fit, errors)));
     if (o.json != "-" && o.output != "-") print_fit(fit, errors);

@@ -56,6 +56,12 @@ std::string why_it_does_not_fit(MachineModel const& machine, PricedMethod method
 /// How often 1 must be doubled to be n or more: rounds of a sum of n ranks.
 int doublings(int n);
 
+/// What a measured all-reduce of 8 bytes says of the sums of a machine, whose messages have prices already. Of ranks
+/// on several nodes the part on a node is what as many messages take; nothing where that is as much as the whole:
+/// what it costs between nodes is then not known.
+std::optional<SumCosts> sums_of_measured(double seconds, int nodes, int ranks_per_node,
+                                         MachineModel const& machine);
+
 /// An all-reduce of all ranks.
 struct SumPrice {
   double on_node = 0.0, between = 0.0;  ///< seconds

@@ -134,6 +134,32 @@ TEST(SolvePrice, ASumIsItsDoublings) {
   EXPECT_THROW(price_sum(machine, 0, 3, MemoryKind::gpu, 8), Error);
 }
 
+TEST(SolvePrice, WhatAMeasuredSumSays) {
+  MachineModel machine = machine_of_solves();
+  auto messages = machine.costs.messages[0];
+  messages.span = MessageSpan::on_socket;
+  messages.pieces[0].line = {3e-6, 0};
+  machine.costs.messages.push_back(messages);
+  auto const of_a_node = sums_of_measured(10e-6, 1, 3, machine);  // two doublings
+  ASSERT_TRUE(of_a_node.has_value());
+  EXPECT_NEAR(of_a_node->on_node.value(), 5e-6, 1e-12);
+  EXPECT_FALSE(of_a_node->between_nodes.has_value());
+  auto const of_several = sums_of_measured(12e-6, 8, 3, machine);  // 6 us on a node, three doublings of nodes
+  ASSERT_TRUE(of_several.has_value());
+  EXPECT_FALSE(of_several->on_node.has_value());
+  EXPECT_NEAR(of_several->between_nodes.value(), 2e-6, 1e-12);
+  // No more than messages on a node: not free between nodes, but a message each.
+  for (double const seconds : {6e-6, 1e-6}) {
+    auto const none = sums_of_measured(seconds, 8, 3, machine);
+    EXPECT_FALSE(none.has_value()) << seconds;
+  }
+  machine.sums.clear();
+  SumPrice const unknown = price_sum(machine, 8, 3, MemoryKind::host, 8);
+  EXPECT_NEAR(unknown.between, 3 * 2e-6, 1e-12);
+  ASSERT_EQ(unknown.notes.size(), 1u);
+  EXPECT_EQ(unknown.notes[0].find("no data of sums"), 0u);
+}
+
 TEST(SolvePrice, WhatIsMissingIsNamed) {
   MachineModel machine = machine_of_solves();
   machine.sums.clear();
