@@ -55,7 +55,7 @@ CommunicatorState::CommunicatorState(Transport& transport, int gpu)
       shares_memory_(point_->shares_memory()),
       may_progress_by_thread_(shares_memory_ || point_->may_progress_by_thread()),
       queue_type_(point_->queue_type()),
-      most_started_(point_->most_started()),
+      started_(point_->most_started()),
       told_(static_cast<std::size_t>(size_)),
       left_(static_cast<std::size_t>(size_)) {
   // Measured: `hostless bench pingpong` with HOSTLESS_QUEUE_SMALL_BYTES.

@@ -1,7 +1,6 @@
 #pragma once
 // Who matches: offers go out in the order of calls, and each finds the one of its other side.
 
-#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/point_to_point.hpp"
 #include "queue/request_state.hpp"
+#include "queue/started_messages.hpp"
 
 namespace hostless::queue {
 
@@ -28,9 +28,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   bool may_progress_by_thread() const { return may_progress_by_thread_; }
   /// The type of queue that starts its messages.
   std::string const& queue_type() const { return queue_type_; }
-  /// Messages that are started and whose wait was not reached, and how many of them there may be.
-  std::atomic<std::size_t> started{0};
-  std::size_t most_started() const { return most_started_; }
+  StartedMessages& started() { return started_; }
   /// Whether the communicator is still there; requests of one that is not can only be freed.
   bool is_open();
   /// Requests are known to it until they go.
@@ -73,7 +71,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   int rank_, size_, gpu_;
   bool shares_memory_, may_progress_by_thread_;
   std::string queue_type_;
-  std::size_t most_started_;
+  StartedMessages started_;
   std::uint64_t most_small_;
   std::uint64_t collectives_ = 0;
   std::map<OfferKey, std::deque<Offer>> heard_;  ///< by the key of the side that waits for it; none is empty

@@ -206,23 +206,22 @@ void check_type(QueueState const& queue, RequestState const& state) {
               "Make the queue with type auto.");
 }
 
-// Where what may be under way is bounded: also with these.
+// Where what may be under way is bounded: also with these. All of them or none, while other threads start theirs.
 void count_started(States const& states) {
   std::map<CommunicatorState*, std::size_t> more;
   for (auto const& state : states)
     if (state->communicator->gpu() < 0) more[state->communicator.get()] += state->messages();
-  for (auto const& [communicator, messages] : more) {
-    std::size_t const before = communicator->started.load();
-    if (messages <= communicator->most_started() && before <= communicator->most_started() - messages)
-      continue;
+  for (auto one = more.begin(); one != more.end(); ++one) {
+    auto& started = one->first->started();
+    std::size_t const messages = one->second;
+    if (started.add(messages)) continue;
+    for (auto before = more.begin(); before != one; ++before) before->first->started().remove(before->second);
     refuse(Refusal::too_many,
-           std::to_string(messages) + " messages more than the " + std::to_string(before) +
-               " that are started and whose waits were not reached (" +
-               std::to_string(communicator->most_started()) +
+           std::to_string(messages) + " messages more than the " + std::to_string(started.now()) +
+               " that are started and whose waits were not reached (" + std::to_string(started.most()) +
                " may be, as many as HOSTLESS_QUEUE_STARTS says).",
            "Wait for the queue first, or raise the variable.");
   }
-  for (auto const& [communicator, messages] : more) communicator->started.fetch_add(messages);
 }
 
 }  // namespace
@@ -331,7 +330,7 @@ Queue::~Queue() {
   }
   for (auto const& state : state_->started) {  // nobody can wait for them any more
     state->lose();
-    if (state->communicator->gpu() < 0) state->communicator->started.fetch_sub(state->messages());
+    if (state->communicator->gpu() < 0) state->communicator->started().remove(state->messages());
     state->is_started = false;
   }
 }

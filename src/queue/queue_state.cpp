@@ -133,7 +133,7 @@ bool QueueState::advance(By by) {
 
 void QueueState::reached(Item const& item) {
   for (auto const& request : item.requests) {
-    if (item.what == What::wait) request->communicator->started.fetch_sub(request->messages());
+    if (item.what == What::wait) request->communicator->started().remove(request->messages());
     request->unreached.fetch_sub(1);
   }
 }
