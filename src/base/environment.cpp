@@ -75,12 +75,16 @@ bool is_of_others(std::string const& name) {
 }
 
 /// A whole number, or none.
-void require_count(char const* of, int least, char const* meaning) {
+void require_count(char const* of, int least, char const* meaning, std::int64_t most = INT64_MAX) {
   char const* const number = variable(of);
-  if (number == nullptr || (is_count(number) && std::strtoll(number, nullptr, 10) >= least)) return;
+  if (number == nullptr) return;
+  if (is_count(number) && std::strtoll(number, nullptr, 10) >= least &&
+      std::strtoll(number, nullptr, 10) <= most)
+    return;
   throw Error(ErrorCode::usage, std::string(of) + "='" + number + "' (" + meaning +
                                     "). Set it to a whole number from " + std::to_string(least) +
-                                    " on, or drop it.");
+                                    (most == INT64_MAX ? " on" : " to " + std::to_string(most)) +
+                                    ", or drop it.");
 }
 
 }  // namespace
@@ -104,7 +108,8 @@ std::vector<std::string> unknown_variables() {
 }
 
 void check_queue_environment() {
-  require_count("HOSTLESS_QUEUE_SMALL_BYTES", 0, "messages of a queue up to so many bytes go through a slot");
+  require_count("HOSTLESS_QUEUE_SMALL_BYTES", 0, "messages of a queue up to so many bytes go through a slot",
+                most_small_bytes);
   constexpr char const* progress = "HOSTLESS_QUEUE_PROGRESS";
   if (char const* who = variable(progress);
       who != nullptr && !is_word(progress, "thread") && !is_word(progress, "calls"))
@@ -129,8 +134,9 @@ void check_environment() {
                     " instead). Set it to baseline, v3 or v4, no higher than the processor has, or drop it.");
   }
   if (char const* scale = variable("HOSTLESS_DEADLINE_SCALE"); scale != nullptr && !deadline_scale(scale)) {
-    throw Error(ErrorCode::usage, "HOSTLESS_DEADLINE_SCALE='" + std::string(scale) +
-                                      "' (it multiplies the deadlines). Set it to a number above 0.");
+    throw Error(ErrorCode::usage,
+                "HOSTLESS_DEADLINE_SCALE='" + std::string(scale) +
+                    "' (it multiplies the deadlines). Set it to a number above 0, up to 1e6.");
   }
   check_queue_environment();
   check_composite_environment();

@@ -123,7 +123,7 @@ class ExitCodes(Command):
                 self.assertIn("4096", self.refused(2, *words, launcher=few))
 
     def test_2_environment_variables_that_would_be_ignored(self):
-        for name, values in (("HOSTLESS_ISA", ("foo", "V3")), ("HOSTLESS_DEADLINE_SCALE", ("abc", "0", "-1", "2x", "inf"))):
+        for name, values in (("HOSTLESS_ISA", ("foo", "V3")), ("HOSTLESS_DEADLINE_SCALE", ("abc", "0", "-1", "2x", "inf", "1e308", "1000001"))):
             for value in values:
                 for words in (PROBLEM, (*PROBLEM, "--transport", "processes", "--ranks", 2), ("doctor",)):
                     with self.subTest(name=name, value=value, words=words):

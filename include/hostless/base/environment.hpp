@@ -1,12 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace hostless {
 
 /// Refuses environment variables that would be ignored: HOSTLESS_ISA that names no instruction set of this
-/// processor, HOSTLESS_DEADLINE_SCALE that is no positive number, a switch that is neither 0 nor 1. Empty
+/// processor, HOSTLESS_DEADLINE_SCALE that is no number above 0, up to 1e6, a switch that is neither 0 nor 1. Empty
 /// ones count as not set. The library itself falls back to its defaults; programs call this when they start.
 ///
 /// Errors  usage  such a variable
@@ -15,6 +16,9 @@ void check_environment();
 /// Of them, those of queues and of MPIS_...: also looked at when a communicator is made, as programs with
 /// queues need not call the above. Errors  usage  such a variable
 void check_queue_environment();
+
+/// Of HOSTLESS_QUEUE_SMALL_BYTES: a kernel counts the words of all slots that it waits for in 32 bits.
+constexpr std::int64_t most_small_bytes = std::int64_t{1} << 28;
 
 /// That of the transport composite, also looked at when one is opened. Errors  usage  such a variable
 void check_composite_environment();

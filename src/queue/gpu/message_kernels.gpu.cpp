@@ -4,6 +4,7 @@
 
 #include "device/dependent_launch.hpp"
 #include "device/queue.hpp"
+#include "hostless/base/environment.hpp"
 #include "queue/reduce.hpp"
 
 namespace hostless::gpu {
@@ -341,6 +342,9 @@ void start_some(MessageLaunch const& to, std::span<EndCall const> ends) {
   }
   launch_call(to, &start_kernel<capacity>, blocks, most, call);
 }
+
+// With as much again for a step beyond the last of them.
+static_assert(most_ends * (most_small_bytes / static_cast<std::int64_t>(bytes_of_word)) < INT32_MAX / 2);
 
 template <int capacity>
 void wait_some(MessageLaunch const& to, std::span<EndCall const> ends) {

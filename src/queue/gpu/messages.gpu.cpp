@@ -232,7 +232,7 @@ class ThisMessageLibrary final : public MessageLibrary {
                                               " bytes from one AMD GPU to another as one message (what "
                                               "does not fit into a slot is stored into memory of the "
                                               "caller's, where kernels that run may not see it). Set "
-                                              "HOSTLESS_QUEUE_SMALL_BYTES to as much.");
+                                              "HOSTLESS_QUEUE_SMALL_BYTES to as much, or send it in pieces.");
     return end;
   }
   std::unique_ptr<MessageStream> stream(void* stream) override { return std::make_unique<OnStream>(stream); }

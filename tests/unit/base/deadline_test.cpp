@@ -41,7 +41,7 @@ TEST(WaitLimits, ScaleMultipliesBoth) {
 
 // A scale that would switch the deadlines off, or that is no number, must not: a wait without end is a hang.
 TEST(WaitLimits, NonsenseLeavesTheDefaults) {
-  for (char const* text : {"", "fast", "2x", "0", "-1", "nan", "inf"}) {
+  for (char const* text : {"", "fast", "2x", "0", "-1", "nan", "inf", "1e308", "1000001"}) {
     ScaleVariable const scale(text);
     WaitLimits const limits = WaitLimits::from_environment();
     EXPECT_EQ(limits.first_s, 60.0) << text;

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -266,6 +265,7 @@ TEST(QueueMatching, VariablesThatMeanNothing) {
   auto const transport = single_transport();
   for (auto const& [name, value] : {std::pair("HOSTLESS_QUEUE_SMALL_BYTES", "8k"),
                                     std::pair("HOSTLESS_QUEUE_SMALL_BYTES", "99999999999999999999"),
+                                    std::pair("HOSTLESS_QUEUE_SMALL_BYTES", "268435457"),
                                     std::pair("HOSTLESS_QUEUE_PROGRESS", "threads")}) {
     setenv(name, value, 1);
     std::string const said = text_of_error(ErrorCode::usage, [&] { Communicator communicator(*transport); });
