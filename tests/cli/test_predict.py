@@ -125,6 +125,10 @@ class Predict(Command):
         self.assertIn("Drop it", self.run_it(*frontier, "--nodes", "1", "--messages-of", "lassen", code=2).stderr)
         self.assertIn("has 8", self.run_it(*frontier, "--nodes", "1", "--gpus-per-node", 9, code=2).stderr)
         self.assertIn(".svg", self.run_it(*frontier, "--nodes", "1", "--output", "a.png", code=2).stderr)
+        for option in ("--seed", "--contrast"):
+            self.assertIn(f"{option} of poisson1d (entries are counted", self.run_it(*frontier, "--nodes", "1", option, 5, code=2).stderr)
+        heart = ("predict", "--preset", "heart15", "--machine", "frontier", "--nodes", "1")
+        self.assertIn("--time-step of monodomain", self.run_it(*heart, "--time-step", 0.1, code=2).stderr)
         for wrong in ("4..1", "0", "1..", "a", "1..2..4", "2048"):
             self.run_it(*frontier, "--nodes", wrong, code=2)
 
@@ -147,7 +151,9 @@ class Predict(Command):
         words = ("predict", *POISSON, "--nodes", "1", "--output", "a.svg")
         self.assertIn("no-python: ", self.run_it(*words, code=4, environment={"HOSTLESS_PYTHON": "no-python"}).stderr)
         self.assertEqual(list(self.folder.glob("a.svg*")), [])
-        self.assertEqual(self.run_it(*words, code=4, environment={"HOSTLESS_PYTHON": "no-python"}).stdout, "")
+        done = self.run_it(*words, "--json", "j.json", code=4, environment={"HOSTLESS_PYTHON": "no-python"})
+        self.assertTrue(done.stdout.startswith("frontier: cg on poisson7"), done.stdout)  # which costs neither table nor JSON
+        self.assertEqual(len(json.loads(Path(self.folder, "j.json").read_text())["points"]), 1)
         self.assertIn("missing/x", self.run_it("predict", *POISSON, "--nodes", "1", "--json", "missing/x", code=4).stderr)
 
     def test_options_of_solves_are_not_those_of_subcommands(self):

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
@@ -205,16 +206,23 @@ int print_prediction(PredictRequest const& o) {
   for (Point const& point : all.points) json["points"].push_back(json_of(point));
   json["sources"] = all.scaling.sources;
   json["notes"] = all.scaling.notes;
-  if (!o.scaling.output.empty()) draw_scaling(o.scaling, all.scaling);
   if (!o.scaling.json.empty()) write_text(o.scaling.json, json_text(json));
   if (o.scaling.json != "-") print_points(o, all);
+  if (!o.scaling.output.empty()) draw_scaling(o.scaling, all.scaling);
   return 0;
 }
 
-void check_request(PredictRequest& o) {
+// Who counts entries looks at none, and deals a lattice by its sides.
+void check_request(PredictRequest& o, CLI::App const& command) {
   o.input.file = o.file;
   o.input.check_given();
   o.scaling.check(o.file);
+  if (!o.input.generated()) return;
+  for (char const* const option : {"--contrast", "--time-step", "--seed"})
+    if (command.count(option) > 0 && (is_lattice(o) || std::string_view(option) != "--seed"))
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} of {} (entries are counted, and their values change no price). Drop it.",
+                              option, o.input.problem().kind));
 }
 
 // Its options would be ignored where a subcommand has its own.
@@ -258,8 +266,8 @@ void add_predict(CLI::App& app, std::function<int()>& work) {
       };
       return;
     }
-    work = [o] {
-      check_request(*o);
+    work = [o, c] {
+      check_request(*o, *c);
       return print_prediction(*o);
     };
   });
