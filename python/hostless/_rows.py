@@ -310,8 +310,10 @@ def is_scipy(thing: Any) -> bool:
 
 
 def whole(value: Any, name: str) -> int:
-    """A whole number that an option is given as."""
+    """A whole number that an option is given as; True is none."""
     try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a whole number is meant). Pass one.") from None

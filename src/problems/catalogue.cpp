@@ -18,7 +18,7 @@ namespace {
 
 using problems::Choices;
 
-[[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::usage, text); }
+[[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::usage, text + "."); }
 
 /// What the kind needs to hold at least one of its cells or elements.
 enum class Rim { every_node_a_cell, elements_all_around, elements_below };

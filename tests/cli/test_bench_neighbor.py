@@ -71,6 +71,7 @@ class Neighbor(Command):
         for words in (("--ways", "library"), ("--ways", "shortest"), ("--pattern", "moore", "--density", "0.5"), ("--radius", "2"), ("--density", "1.5"), ("--density", "nan"), ("--seed", "-1"),
                       ("--pattern", "moore", "--dimension", "5")):
             self.run_it("bench", "neighbor", "--ranks", 2, *words, code=2)
+        self.assertIn("one rank (it has nobody to send to)", self.run_it("bench", "neighbor", "--ranks", 1, code=2).stderr)
         said = self.run_it("bench", "neighbor", "--ranks", 2, "--sizes", 8, "--steps", 1, "--json", "written.json").stdout
         self.assertIn("three_step", said)
         self.assertIn(b'"neighbor"', self.content("written.json"))

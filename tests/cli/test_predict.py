@@ -187,6 +187,8 @@ class PredictStencil(Command):
         self.assertEqual([p["nodes"] for p in points], [1, 2, 4, 8, 16])
         self.assertEqual(len({p["terms"]["cells_s"] for p in points}), 1)
         self.assertIn("power of two", self.run_it(*self.WORDS, "life", "--size", "64,64", "--nodes", "1,3", "--scaling", "weak", code=2).stderr)
+        large = self.run_it(*self.WORDS, "life", "--size", f"{2**26},{2**26}", "--nodes", "1..16", "--scaling", "weak", code=2).stderr
+        self.assertIn("more than 2^53 cells (no grid has more). Give fewer nodes", large)
 
     def test_deep_halos_pay_where_messages_are_slow(self):
         words = ("jacobi2d", "--size", "2048,2048", "--nodes", "16")
@@ -257,7 +259,8 @@ class PredictCollective(Command):
                             (("rsg", "--nodes", 2, "--radius", 2), "--radius with"), (("rsg", "--nodes", 1, "--ranks-per-node", 1), "one rank"),
                             (("rsg", "--nodes", 1024), "at most 8192"), (("moore", "--nodes", 1, "--ranks-per-node", 4096), "Give fewer"), (("rsg",), "--nodes is missing"), (("rsg", "--nodes", 2, "--output", "a.png"), ".svg")):
             self.assertIn(says, self.run_it(*self.WORDS, *words, code=2).stderr)
-        for words in (("--density", "nan"), ("--density", 2), ("--seed", -1), ("--seed", 2**63)):
+        for words in (("--density", "nan"), ("--density", 2), ("--seed", -1), ("--seed", 2**63), ("--bytes", "1e308"), ("--bytes", 10**15 + 1),
+                      ("--bytes", 0.001), ("--bytes", 0)):
             self.run_it(*self.WORDS, "rsg", "--nodes", 2, *words, code=2)
         self.assertIn("Drop it", self.run_it(*self.WORDS, "rsg", "--nodes", 2, "--messages-of", "frontier", code=2).stderr)
 

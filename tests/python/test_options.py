@@ -247,3 +247,14 @@ def test_types_are_refused_by_the_option_s_name():
         hostless.cg(a, b, gpus=10**400)
     with pytest.raises(TypeError, match="checkpoint=3 is a int"):
         hostless.cg(a, b, checkpoint=3, checkpoint_every=1)
+
+
+def test_true_is_no_number_of_things(grid, ones):
+    for value in (True, False):
+        for call in (lambda: hostless.cg(grid, ones, maxiter=value), lambda: hostless.cg(grid, ones, rhs_columns=value),
+                     lambda: hostless.generate("poisson2d", value)):
+            with pytest.raises(TypeError, match=f"{value} is a bool.*whole number is meant"):
+                call()
+    for how in (dict(steps=True), dict(steps=2, every=True), dict(steps=2, ranks=True)):
+        with pytest.raises(TypeError, match="True is a bool"):
+            hostless.Stencil("u*0.5").run(np.zeros((9, 9)), **how)

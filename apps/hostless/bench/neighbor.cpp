@@ -38,6 +38,8 @@ std::vector<std::string> way_names() {
 bench::NeighborAllgather what_of(NeighborOptions const& o, Transport& transport) {
   bench::NeighborAllgather what;
   int const ranks = transport.group().size(), rank = transport.group().rank();
+  if (ranks == 1)
+    throw Error(ErrorCode::usage, "one rank (it has nobody to send to). Use --ranks 2, or mpirun.");
   what.mine = o.pattern == "rsg" ? bench::random_sparse(ranks, rank, o.density, o.seed)
                                  : bench::moore(ranks, rank, o.dimension, o.radius);
   bool const is_mpi = transport.capabilities().transport == "mpi";

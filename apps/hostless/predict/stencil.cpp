@@ -37,10 +37,14 @@ std::vector<std::int64_t> grown(std::vector<std::int64_t> size, int times) {
   for (std::size_t axis = 0; times > 1; times /= 2, axis = (axis + 1) % size.size()) {
     double cells = 2;
     for (std::int64_t const extent : size) cells *= static_cast<double>(extent);
-    if (times % 2 != 0 || cells > static_cast<double>(most_cells))
+    if (times % 2 != 0)
       throw Error(ErrorCode::usage,
-                  "--scaling weak to numbers of nodes that are no power of two times the first, or "
-                  "beyond 2^53 cells (sides are doubled in turn). Give --nodes 1..64, or others so.");
+                  "--scaling weak to numbers of nodes that are no power of two times the first (sides are "
+                  "doubled in turn). Give --nodes 1..64, or others so.");
+    if (cells > static_cast<double>(most_cells))
+      throw Error(ErrorCode::usage,
+                  "--scaling weak to more than 2^53 cells (no grid has more). Give fewer nodes, or a smaller "
+                  "--size.");
     size[axis] *= 2;
   }
   return size;
