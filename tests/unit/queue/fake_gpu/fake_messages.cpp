@@ -1,9 +1,13 @@
 // Messages of a GPU library whose GPUs are the processor: a stream is a thread, which does what kernels
 // would, by the text of messages as host threads execute it. For the host's half of queues that streams do
 // the work of.
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
@@ -338,6 +342,8 @@ class PlayedBench final : public StreamBench {
       Deadline const deadline = Deadline::after(limit_s);
       while (held_.load() != number && !deadline.passed()) std::this_thread::yield();
       if (held_.load() != number) went_on_.store(true);
+      work_for(seconds_of("PLAYED_SPIN_S"));
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds_of("PLAYED_SLEEP_S")));
     });
   }
   void release() override { held_.store(holds_); }
@@ -346,6 +352,21 @@ class PlayedBench final : public StreamBench {
   void replay() override { stream_.replay(); }
 
  private:
+  // What comes behind a hold, for tests of clocks: so many seconds of a processor, and of sleep.
+  static double seconds_of(char const* variable) {
+    char const* const text = std::getenv(variable);
+    return text == nullptr ? 0 : std::atof(text);
+  }
+  static double processor_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+  static void work_for(double seconds) {
+    double const end = processor_seconds() + seconds;
+    while (processor_seconds() < end) {
+    }
+  }
   template <class Use>
   static void each_cell(queue::LifeGrid const& grid, Use const& use) {
     for (std::int64_t row = 0; row < grid.rows; ++row)
