@@ -101,6 +101,14 @@ std::vector<double> defaults_of(NamedStencil const& stencil, int axes) {
   return stencil.defaults;
 }
 
+std::vector<StableRange> stable_ranges(NamedStencil const& stencil, int axes) {
+  std::string const name = stencil.name;
+  if (name == "heat") return {{0, 1.0 / (2 * axes)}};
+  if (name == "wave") return {{0, 1.0 / axes}};
+  if (name == "gray_scott") return {{0, 1.0 / (2 * axes)}, {1, 1.0 / (2 * axes)}};
+  return {};
+}
+
 StencilKernel make_stencil(std::string const& name, int axes, std::size_t value_bytes,
                            std::vector<double> const& given) {
   NamedStencil const& known = named_stencil(name);

@@ -41,6 +41,25 @@ class Stencil(Command):
             self.assertEqual(self.content(f"v{number}.npy"), oracle.npy(field, shape, kind), f"field {number}")
 
 
+class Stable(Stencil):
+    def test_steps_that_grow_are_warned_of_and_no_others(self):
+        for problem, size, most in (("heat", "12,13", 1 / 4), ("heat", "8,9,7", 1 / 6), ("wave", "12,13", 1 / 2), ("wave", "8,9,7", 1 / 3)):
+            for k in (most, 1.3 * most, -0.01):  # on a grid so small the limit lies a tenth higher
+                with self.subTest(problem=problem, size=size, k=k):
+                    done = self.run_it("stencil", "--problem", problem, "--size", size, "--parameter", f"k={k!r}", "--steps", 500, "--every", 500,
+                                       "--json", "-", "--quiet")
+                    largest = json.loads(done.stdout)["history"][0]["largest"][0]
+                    if k == most:
+                        self.assertEqual(done.stderr, "")
+                        self.assertLess(largest, 4)
+                    else:
+                        self.assertRegex(done.stderr, rf"^hostless: k={k:g} of {problem} on .* stable from 0 to {most:.6g}: .*\.\n$")
+                        self.assertGreater(largest, 1e3)
+        both = self.run_it("stencil", "--problem", "gray_scott", "--size", "30,30", "--steps", 1, "--ranks", 2, "--transport", "processes", "--parameter",
+                           "diffusion_u=0.3", "--parameter", "diffusion_v=0.26", "--quiet")
+        self.assertEqual([line.split("=")[0] for line in both.stderr.splitlines()], ["hostless: diffusion_u", "hostless: diffusion_v"])
+
+
 class Bits(Stencil):
     steps = 7
 

@@ -169,6 +169,19 @@ std::string words_of_initial(StencilWish const& o) {
   return initial_words(o.grid.problem);
 }
 
+// Such steps end as any other until a value is not finite, which may be never.
+void warn_of_unstable(GridWords const& grid, int axes) {
+  NamedStencil const& stencil = grid.stencil();
+  std::vector<double> const values = grid.values(axes);
+  for (StableRange const& range : stable_ranges(stencil, axes))
+    if (double const value = values[range.parameter]; value < 0 || value > range.most)
+      tell(
+          "hostless: {}={:g} of {} on {} axes (steps are stable from 0 to {:.6g}: beyond, values grow in "
+          "each "
+          "of them). Take shorter steps in time, so that it is smaller.\n",
+          stencil.parameters[range.parameter], value, stencil.name, axes, range.most);
+}
+
 // But for who steps, which is not known yet.
 StencilReport describe(StencilWish const& o, Settled const& settled, Transport& transport) {
   StencilReport report;
@@ -206,6 +219,7 @@ int stencil_on_rank(StencilWish const& o, Transport& transport) {
   SetupShown shown(first && !o.quiet);
   Settled const settled = settle_grid(o, group);
   StencilKernel const kernel = o.grid.kernel(settled.axes(), settled.value_bytes);
+  if (first) warn_of_unstable(o.grid, settled.axes());
   StencilReport report = describe(o, settled, transport);
   auto const stepper =
       make_stepper(o.gpu, o.dealt, transport, o.grid.grid(settled.shape), kernel, settled.shape, report);

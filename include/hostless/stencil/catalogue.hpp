@@ -143,6 +143,14 @@ std::vector<NamedStencil> const& named_stencils();
 /// Errors  usage  unknown name; the text lists all
 NamedStencil const& named_stencil(std::string const& name);
 std::vector<double> defaults_of(NamedStencil const& stencil, int axes);
+/// Steps are stable with values of this parameter from 0 to `most` (von Neumann's condition; of gray_scott that of
+/// diffusion alone). Beyond, what rounding leaves grows in each step.
+struct StableRange {
+  std::size_t parameter;  ///< its number
+  double most;
+};
+/// Those of a stencil's parameters that have one.
+std::vector<StableRange> stable_ranges(NamedStencil const& stencil, int axes);
 /// parameters  as many as the stencil has, in its order; empty: its defaults
 /// Errors  usage  unknown name, a number of axes that it does not come in, or another number of parameters
 StencilKernel make_stencil(std::string const& name, int axes, std::size_t value_bytes,
