@@ -31,7 +31,7 @@ void require_symmetry(Group& group, std::string const& path, StoredRows const& r
       ErrorCode::bad_input,
       fmt::format(
           "{}: entry ({}, {}) is {} but ({}, {}) {} (the method needs a symmetric matrix). Correct it, "
-          "or use a method for others.",
+          "or use method bicgstab (--method bicgstab).",
           path, row, column, found->value, column, row,
           found->missing ? "is missing" : fmt::format("is {}", found->mirror)));
 }

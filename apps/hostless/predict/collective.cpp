@@ -174,6 +174,7 @@ void add_predict_collective(CLI::App& predict, std::function<int()>& work) {
   CLI::App* c = predict.add_subcommand(
       "collective",
       "What an all-reduce or a neighbourhood allgather costs on a machine, by the number of nodes");
+  c->footer("Messages are counted, and nothing is sent.");
   o->scaling.weak = true;
   o->scaling.add(*c, "strong: blocks get smaller as nodes get more; weak: they stay (default weak)");
   c->add_option(

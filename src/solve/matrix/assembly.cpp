@@ -186,7 +186,7 @@ void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOpt
             throw Error(
                 ErrorCode::bad_input,
                 fmt::format("{}:{}: row {} goes to part {}, but its block of {} rows to part {} (a block has "
-                            "one owner). Keep blocks together or use block size 1.",
+                            "one owner). Keep blocks together, or use block size 1 (--block-size 1).",
                             options.partition_file, row + 1, row + 1, rows[row], block_, part_[block_row]));
           }
         }
