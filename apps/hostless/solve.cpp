@@ -172,6 +172,16 @@ std::vector<Error> all_unwritten(std::optional<Error> const& solution, Result co
   return all;
 }
 
+// Nothing where it cannot be measured, which is told: a solve is worth more than what it is compared with.
+std::optional<double> read_bandwidth(int threads) {
+  try {
+    return measure_read_bandwidth(std::min(threads, find_topology().usable_threads), 0.1);
+  } catch (Error const& e) {
+    tell("hostless: the memory bandwidth is unknown: {}\n", e.what());
+    return {};
+  }
+}
+
 int solve_on_rank(Options const& o, Transport& transport) {
   Group& group = transport.group();
   bool const first = group.rank() == 0;
@@ -225,12 +235,10 @@ int solve_on_rank(Options const& o, Transport& transport) {
     report.peak_rank_bytes = group.max(peak_process_bytes());
     if (!o.json.empty()) report.communication = gather_communication(*matrix);
     // What the processor can read says nothing of a GPU's memory.
-    if (!o.no_bandwidth && o.work.gpus() == 0) {
+    bool const is_shown = !o.quiet || !o.json.empty();
+    if (is_shown && !o.no_bandwidth && o.work.gpus() == 0) {
       group.together([&] {
-        if (!first) return;
-        int const threads = group.size() * threads_of_rank;
-        report.read_bandwidth =
-            measure_read_bandwidth(std::min(threads, find_topology().usable_threads), 0.1);
+        if (first) report.read_bandwidth = read_bandwidth(group.size() * threads_of_rank);
       });
     }
   }

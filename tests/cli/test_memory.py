@@ -1,5 +1,6 @@
 """Sizes that cannot fit are refused before anything is made, with the number and what to do."""
 
+import json
 import os
 import re
 import struct
@@ -8,6 +9,7 @@ import unittest
 from hostless_command import Command, chain, limited, market
 
 SANITIZERS = {"ASAN_OPTIONS", "TSAN_OPTIONS"}
+SCARCE = 60_000  # KiB: enough to solve, and less than bandwidth is measured on
 IMPOSSIBLE = ("--generate", "poisson2d", "--size", "1000000")  # 10^12 rows
 
 
@@ -91,6 +93,22 @@ class Limits(Command):
     def test_what_fits_is_not_refused(self):
         self.write("A.mtx", market(chain(50), 50))
         self.run_it("solve", "A.mtx", "--no-bandwidth", launcher=limited("-v", 400_000))
+
+    def test_a_solve_outlives_the_measurement_of_bandwidth(self):
+        for words in ((), ("--ranks", 2, "--transport", "processes")):
+            with self.subTest(words=words):
+                solve = ("solve", "--generate", "poisson2d", "--size", 30, "--json", "m.json", "--output", "x.npy", *words)
+                done = self.run_it(*solve, launcher=limited("-v", SCARCE))
+                self.assertIn("hostless: the memory bandwidth is unknown: ", done.stderr)
+                self.assertIn("converged", done.stdout)
+                result = json.loads(self.content("m.json"))
+                self.assertEqual((result["status"], result["measured_bandwidth"]), ("converged", None))
+                done = self.run_it(*solve, "--quiet", launcher=limited("-v", SCARCE))
+                self.assertIn("hostless: the memory bandwidth is unknown: ", done.stderr)  # the JSON has it
+
+    def test_nobody_measures_what_nobody_reads(self):
+        done = self.run_it("solve", "--generate", "poisson2d", "--size", 30, "--quiet", launcher=limited("-v", SCARCE))
+        self.assertEqual(done.stderr, "")
 
 
 if __name__ == "__main__":
