@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -21,6 +22,14 @@ constexpr double useless_below = 0x1p-60;
 // rtol may be infinite, which is no number times zero.
 double target_of(SolveOptions const& options, double b_norm) {
   return std::max(b_norm > 0 ? options.rtol * b_norm : 0, options.atol);
+}
+
+// The largest |value|, infinity where one is NaN.
+double largest(std::span<double const> values) {
+  double most = 0;
+  for (double v : values)
+    most = std::max(most, std::isfinite(v) ? std::abs(v) : std::numeric_limits<double>::infinity());
+  return most;
 }
 
 }  // namespace
@@ -53,10 +62,13 @@ void Solver::Parts::prepare_rhs() {
 }
 
 void Solver::Parts::find_amplitude() {
-  double mine = 0;
-  for (double v : rhs)
-    mine = std::max(mine, std::isfinite(v) ? std::abs(v) : std::numeric_limits<double>::infinity());
-  amplitude = group().max(mine);
+  std::array<double, 2> const mine{largest(rhs), largest(fields[0])};
+  amplitude = 0;
+  guess_is_finite = true;
+  for (auto const& [of_b, of_guess] : group().all_gather(mine)) {
+    amplitude = std::max(amplitude, of_b);
+    guess_is_finite = guess_is_finite && std::isfinite(of_guess);
+  }
 }
 
 void Solver::Parts::measure_rhs() {
@@ -86,6 +98,9 @@ bool Solver::Parts::easy_ending(Result& result) {
     return end(Status::not_finite,
                fmt::format("|b|^2 overflows: entries of b reach {:.3e}. Scale the system.", amplitude));
   }
+  // A x need not see it: columns may be empty. Where b = 0, or a checkpoint goes on, nobody reads the guess.
+  if (b_square > 0 && !guess_is_finite && options.resume_file.empty())
+    return end(Status::not_finite, "the guess holds NaN or infinity.");
   if (amplitude > 0 && b_square < std::numeric_limits<double>::min()) {
     if (options.null_space_constant && null_space_removed > 0)
       return false;  // b was constant: zero is its projection

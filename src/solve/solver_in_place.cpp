@@ -59,6 +59,7 @@ void Solver::Parts::prepare_in_place() {
   amplitude = std::sqrt(b_square);
   if (!std::isfinite(b_square) || b_square < std::numeric_limits<double>::min())
     amplitude = group().max(gpu->largest_rhs());
+  guess_is_finite = std::isfinite(group().max(there->guess ? gpu->largest_solution() : 0.0));
   double const most = amplitude * amplitude * static_cast<double>(matrix.global_rows());
   if (!std::isfinite(b_square) && std::isfinite(most))
     b_square = most;  // A 0 is not finite: the solve will say so

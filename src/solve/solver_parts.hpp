@@ -26,7 +26,8 @@ struct SolveColumn {
   std::span<StepRecord> history;                 ///< by iteration, the first million
   State state;
   double amplitude = 0;  ///< largest |b|
-  double b_square = 0;   ///< (b, b) of the projected b
+  bool guess_is_finite = true;
+  double b_square = 0;  ///< (b, b) of the projected b
   double null_space_removed = 0;
   double rounded_from =
       -1;  ///< |b - A x| that had converged before x was rounded to fp32; below 0: nothing was lost

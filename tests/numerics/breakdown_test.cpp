@@ -210,9 +210,18 @@ TEST_P(Breakdown, NotFiniteInTheRightHandSide) {
 
 TEST_P(Breakdown, NotFiniteInTheGuess) {
   for (double bad : {nan, infinity, -infinity}) {
-    auto const e = solve_on_threads(System::path(4), {1, 1, 1, 1}, {0, 0, 0, bad}, setting());
+    auto e = solve_on_threads(System::path(4), {1, 1, 1, 1}, {0, 0, 0, bad}, setting());
     EXPECT_EQ(e.result.status, Status::not_finite);
     EXPECT_EQ(e.result.iterations, 0);
+    EXPECT_NE(e.result.message.find("the guess"), std::string::npos) << e.result.message;
+    System no_column = System::diagonal({1, 2, 4});
+    no_column.row({});  // A x does not see it
+    e = solve_on_threads(no_column, {1, 2, 3, 0}, {0, 0, 0, bad}, setting());
+    EXPECT_EQ(e.result.status, Status::not_finite);
+    EXPECT_EQ(e.result.iterations, 0);
+    e = solve_on_threads(no_column, {0, 0, 0, 0}, {0, 0, 0, bad}, setting());  // nobody reads it
+    EXPECT_EQ(e.result.status, Status::converged);
+    EXPECT_TRUE(same_bits(e.x, {0, 0, 0, 0}));
   }
 }
 

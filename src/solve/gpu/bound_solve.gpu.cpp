@@ -242,6 +242,10 @@ class Solve final : public BoundSolve {
     use();
     return largest(rhs_.data(), problem_.owned);
   }
+  double largest_field(int index) const override {
+    use();
+    return largest(arguments_.field[index], problem_.owned);
+  }
   void put_history(StepRecord const* steps, std::int64_t count) override {
     use();
     history_.put(column_, steps, count);

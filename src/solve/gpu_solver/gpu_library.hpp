@@ -168,6 +168,7 @@ class BoundSolve {
   virtual void clear_field(int index) = 0;
   /// The largest |b| of own rows, infinity where one is NaN.
   virtual double largest_rhs() const = 0;
+  virtual double largest_field(int index) const = 0;  ///< the same of a field
   virtual void put_history(StepRecord const* steps, std::int64_t count) = 0;
   virtual void get_history(StepRecord* steps, std::int64_t count) const = 0;
   /// Executes the text until it has ended or paused (state.status). `stop` is asked all the time: true ends

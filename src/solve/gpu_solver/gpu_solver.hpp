@@ -59,6 +59,7 @@ class GpuSolver {
   void clear_solution() { solve_->clear_field(0); }
   void give_solution(GpuArray const& x) const { solve_->give_field(0, x); }
   double largest_rhs() const { return solve_->largest_rhs(); }
+  double largest_solution() const { return solve_->largest_field(0); }
   /// Of one that only communicates, after `refresh` with the numbers of the own rows: as many steps as the
   /// state's limit says. Collective.
   void communicate(State& state);

@@ -187,12 +187,8 @@ class Solve final : public BoundSolve {
     });
   }
   void clear_field(int index) override { std::fill_n(at(index), problem_.owned, 0.0); }
-  double largest_rhs() const override {
-    double most = 0;
-    for (double v : column_[used_].rhs)
-      most = v == v ? std::max(most, std::abs(v)) : std::numeric_limits<double>::infinity();
-    return most;
-  }
+  double largest_rhs() const override { return largest(column_[used_].rhs.data()); }
+  double largest_field(int index) const override { return largest(const_cast<Solve*>(this)->at(index)); }
   void put_history(StepRecord const* steps, std::int64_t count) override {
     std::copy_n(steps, count, now().history.data());
   }
@@ -241,6 +237,13 @@ class Solve final : public BoundSolve {
     std::vector<double> field[gathered_field], gathered, rhs;
     std::vector<StepRecord> history;
   };
+  double largest(double const* values) const {
+    double most = 0;
+    for (std::int64_t k = 0; k < problem_.owned; ++k)
+      most = values[k] == values[k] ? std::max(most, std::abs(values[k]))
+                                    : std::numeric_limits<double>::infinity();
+    return most;
+  }
   Column& now() { return column_[used_]; }
   double* at(int index) {
     return index == gathered_field ? now().gathered.data() + before_ : now().field[index].data();

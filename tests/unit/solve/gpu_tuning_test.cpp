@@ -40,6 +40,7 @@ class Stopwatch final : public BoundSolve {
   void give_field(int, GpuArray const&) const override {}
   void clear_field(int) override {}
   double largest_rhs() const override { return 0; }
+  double largest_field(int) const override { return 0; }
   void put_history(StepRecord const*, std::int64_t) override {}
   void get_history(StepRecord*, std::int64_t) const override {}
   void run(State& state, std::function<bool()> const& stop,
