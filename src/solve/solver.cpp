@@ -108,10 +108,10 @@ bool Solver::Parts::easy_ending(Result& result) {
         Status::breakdown,
         fmt::format("|b|^2 underflows: entries of b are at most {:.3e}. Scale the system.", amplitude));
   }
-  // Squares of residuals near such a target would look like zero, and zero like an end.
+  // Squares of residuals near such a target, which may be 0, would look like zero, and zero like an end.
   double const target = target_of(options, std::sqrt(b_square));
   double const smallest = std::numeric_limits<double>::min(), eps = std::numeric_limits<double>::epsilon();
-  if (b_square > 0 && b_square < smallest / eps / eps && target > 0 && target < std::sqrt(smallest)) {
+  if (b_square > 0 && b_square < smallest / eps / eps && target < std::sqrt(smallest)) {
     return end(Status::breakdown,
                fmt::format("the square of the target {:.3e} underflows: entries of b are at most {:.3e}. "
                            "Scale the system.",

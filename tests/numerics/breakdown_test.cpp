@@ -248,6 +248,16 @@ TEST_P(Breakdown, TargetBelowTheSmallestSquare) {
                             {2e-154, 1e-163, 1e-163, 1e-163}, p);
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_NE(e.result.message.find("Scale"), std::string::npos) << e.result.message;
+  // No target at all: nothing above it may look like zero either.
+  System const path = System::path(50);
+  auto b = random_vector(50, 3);
+  double const to_length = 2e-154 / norm(b);
+  for (double& v : b) v *= to_length;
+  p.solve.rtol = 0;
+  e = solve_on_threads(path, b, p);
+  EXPECT_EQ(e.result.status, Status::breakdown);
+  EXPECT_NE(e.result.message.find("Scale"), std::string::npos) << e.result.message;
+  p.solve.rtol = 1e-10;
   p.solve.atol = 2e-154;  // a target whose square is there
   e = solve_on_threads(System::diagonal({1, 1, 1, 1}), {2e-154, 0, 0, 0}, p);
   EXPECT_EQ(e.result.status, Status::converged);
