@@ -25,8 +25,8 @@ class Pack {
     values_ = other.values_;
     return *this;
   }
-  /// The same in all, rounded to T.
-  explicit Pack(double value) : values_(Values{} + static_cast<T>(value)) {}
+  /// The same in all, rounded to T. Zeros keep their sign: -0 + 0 is +0, -0 - 0 is not.
+  explicit Pack(double value) : values_(static_cast<T>(value) - Values{}) {}
   static Pack load(T const* first) {
     Pack found;
     std::memcpy(&found.values_, first, bytes);

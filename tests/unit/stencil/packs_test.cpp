@@ -2,10 +2,12 @@
 // no other cell is written.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 
 #include "hostless/stencil/catalogue.hpp"
+#include "hostless/stencil/pack.hpp"
 #include "stencil/plain_update.hpp"
 
 namespace hostless {
@@ -41,10 +43,13 @@ std::vector<T> updated(StencilKernel const& kernel, CellFunction update, std::ve
 }
 
 template <class T>
-void compare(char const* name, int axes) {
-  StencilKernel const kernel = make_stencil(name, axes, sizeof(T));
+void compare(char const* name, int axes, bool of_zeros = false) {
+  std::vector<double> parameters = defaults_of(named_stencil(name), axes);
+  if (of_zeros) std::fill(parameters.begin(), parameters.end(), -0.0);
+  StencilKernel const kernel = make_stencil(name, axes, sizeof(T), parameters);
   CellFunction const plain = plain_update(name, axes, sizeof(T));
-  auto const old = numbers<T>(static_cast<std::size_t>((kernel.rows_read() + rows) * stride), 7);
+  auto old = numbers<T>(static_cast<std::size_t>((kernel.rows_read() + rows) * stride), 7);
+  if (of_zeros) std::fill(old.begin(), old.end(), T(-0.0));
   for (std::int64_t cells = 0; cells <= 140; ++cells)
     for (std::int64_t const begin : {0, 1, 6, 15}) {
       auto const expected = updated<T>(kernel, plain, old, cells, begin);
@@ -59,6 +64,20 @@ TEST(Packs, HaveTheBitsOfOneCellAfterTheOther) {
     for (int const axes : one.axes) {
       compare<float>(one.name, axes);
       compare<double>(one.name, axes);
+    }
+}
+
+TEST(Packs, KeepTheSignOfZeros) {
+  using Floats = Pack<float, 32>;
+  float found[Floats::width];
+  Floats(-0.0).store(found);
+  for (float const one : found) EXPECT_TRUE(one == 0 && std::signbit(one));
+  Floats(0.0).store(found);
+  for (float const one : found) EXPECT_TRUE(one == 0 && !std::signbit(one));
+  for (NamedStencil const& one : named_stencils())
+    for (int const axes : one.axes) {
+      compare<float>(one.name, axes, true);
+      compare<double>(one.name, axes, true);
     }
 }
 
