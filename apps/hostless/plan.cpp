@@ -110,12 +110,16 @@ int print_plan(PlanRequest const& o) {
   std::optional<Prices> prices;
   if (!o.machine.empty()) prices = Prices{machine_with_costs(o.machine), {}};
   PlanSet set = o.load.empty() ? made(o) : load_plans(o.load);
+  SetupShown shown(true);
+  auto complaints = proven(set);
+  if (!complaints.empty()) prices.reset();  // who counts them takes plans for sound
   if (prices) {
     price(o, set, *prices);
-    if (o.load.empty() && o.layout.parse(o.input.seed).automatic_route) take_cheapest(*prices, set);
+    if (o.load.empty() && o.layout.parse(o.input.seed).automatic_route) {
+      take_cheapest(*prices, set);
+      complaints = proven(set);
+    }
   }
-  SetupShown shown(true);
-  auto const complaints = proven(set);
   PlanSummary const summary = summarise(set.plans);
   shown.end();
   if (o.json != "-") print("{}", table(summary));

@@ -141,6 +141,17 @@ class Plan(Command):
                       "Write the plan again with 'hostless plan'", self.refused(3, "plan", "--load", "old.json"))
         self.assertIn("nowhere.json", self.refused(3, "plan", "--load", "nowhere.json"))
 
+    def test_a_plan_that_is_not_proven_has_no_price(self):
+        self.run_it("plan", *GRID, "--ranks", 4, "--ranks-per-node", 2, "--route", "two_step", "--save", "plan.json")
+        plan = json.loads(self.content("plan.json"))
+        plan["plans"][-1]["stages"] = []
+        self.write("plan.json", json.dumps(plan))
+        for words in ((), ("--machine", "lassen", "--json", "report.json")):
+            with self.subTest(words=words):
+                says = self.run_it("plan", "--load", "plan.json", *words, code=3).stderr
+                self.assertRegex(says, "^hostless: check ")
+        self.assertNotIn("prices", json.loads(self.content("report.json")))
+
     def test_a_saved_plan_takes_no_option_that_would_make_one(self):
         self.run_it("plan", *GRID, "--save", "plan.json")
         for words in (("A.mtx",), ("--generate", "poisson2d"), ("--preset", "flan"), ("--size", "3"), ("--scale", "1"),
