@@ -30,6 +30,12 @@ std::string text_of(int code) {
 
 World::World(MPI_Comm parent, int level) : thread_level(level) {
   Abandoned::collect();
+  int has_two_groups = 0;
+  check(MPI_Comm_test_inter(parent, &has_two_groups), "MPI_Comm_test_inter");
+  if (has_two_groups != 0)
+    throw Error(ErrorCode::usage,
+                "an intercommunicator (its collectives gather of the other group alone). Give what "
+                "MPI_Intercomm_merge makes of it.");
   check(MPI_Comm_rank(parent, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(parent, &size), "MPI_Comm_size");
   main = duplicate(parent);
