@@ -21,8 +21,9 @@ using queue::Side;
 void check_peer(CommunicatorState const& state, int peer, int tag, bool receives) {
   if (peer == Communicator::any_rank || tag == Communicator::any_tag)
     throw QueueError(Refusal::wildcard, std::string("any ") +
-                                            (peer == Communicator::any_rank ? "rank" : "tag") +
-                                            (receives ? " as a source" : " as a target") +
+                                            (peer != Communicator::any_rank ? "tag"
+                                             : receives                     ? "rank as a source"
+                                                                            : "rank as a target") +
                                             " (a match is once and for good). Name it.");
   if (peer < 0 || peer >= state.size())
     throw Error(ErrorCode::usage, "rank " + std::to_string(peer) + " (there are " +

@@ -68,11 +68,15 @@ void refuse_misfit(RequestState const& state) {
   if (state.phase.load() == Phase::misfit) throw QueueError(Refusal::mismatch, state.problem);
 }
 
+void refuse_closed(RequestState const& state) {
+  if (state.phase.load() == Phase::closed)
+    refuse(Refusal::no_request, state.words() + " is of a communicator that was closed.", "Free it.");
+}
+
 void check_match(RequestState& state) {
   refuse_misfit(state);
+  refuse_closed(state);
   Phase const phase = state.phase.load();
-  if (phase == Phase::closed)
-    refuse(Refusal::no_request, state.words() + " is of a communicator that was closed.", "Free it.");
   if (phase == Phase::lost)
     refuse(Refusal::already_matched,
            state.words() + " has lost its other side in an earlier match (once and for good).",
@@ -340,6 +344,7 @@ void Queue::enqueue_start(std::span<Request* const> requests) {
   States states = persistent(requests, "started");
   for (auto const& state : states) {
     refuse_misfit(*state);
+    refuse_closed(*state);
     if (state->phase.load() == Phase::lost)
       refuse(Refusal::not_matched, state->words() + " has lost its other side in its match.", "Free it.");
     if (state->phase.load() != Phase::matched)
