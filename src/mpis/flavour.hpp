@@ -12,7 +12,7 @@ namespace hostless::mpis {
 /// The transport of a communicator, made when it is asked for the first time: collective then. NULL:
 /// hostless_last_error has the text.
 hostless_transport* transport_of(MPI_Comm comm);
-/// Bytes of an element that has no gaps; 0: another one.
+/// Bytes of an element that has no gaps and is sent as it lies; 0: another one, or none.
 std::size_t packed_bytes(MPI_Datatype datatype);
 /// As C has it (hostless_datatype, hostless_reduction); -1: none.
 int datatype_of(MPI_Datatype datatype);

@@ -185,10 +185,12 @@ int tag_of(int tag) { return tag == MPI_ANY_TAG ? HOSTLESS_ANY_TAG : tag; }
 template <class Init, class Buffer>
 int make_message(Init init, Buffer* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag,
                  MPI_Comm comm, MPIS_Request* request) {
-  std::size_t const one = packed_bytes(datatype);
+  std::size_t const one = is_started() ? packed_bytes(datatype) : 1;  // else `make` refuses it
   if (one == 0)
-    return refused(MPIS_UNSUPPORTED_BEHAVIOR,
-                   "a datatype with gaps, or none (bytes are carried as they lie). Pack it.");
+    return refused(
+        MPIS_UNSUPPORTED_BEHAVIOR,
+        "a datatype with gaps or in another order than it lies, or none (bytes are carried as they lie). "
+        "Pack it.");
   if (count < 0 || static_cast<std::size_t>(count) > std::numeric_limits<std::size_t>::max() / 2 / one)
     return refused(MPIS_UNSUPPORTED_BEHAVIOR,
                    ("count: " + std::to_string(count) + " elements of " + std::to_string(one) +
@@ -334,6 +336,9 @@ int MPIS_Is_matched(MPIS_Request* request, int* matched) {
 int MPIS_Wait(MPIS_Request* request, MPI_Status* status) {
   Given given;
   if (int const code = look_up(1, request, given); code != MPIS_SUCCESS) return code;
+  if (given.ours.empty() && given.handles.front()->matches == MPIS_REQUEST_NULL)
+    return refused(MPIS_INVALID_REQUEST_STATE,
+                   "a wait for a persistent request (hosts wait for matches alone). Wait for its queue.");
   int const code =
       given.ours.empty() ? int{MPIS_SUCCESS} : code_of(hostless_request_wait(given.ours.front()));
   if (code != MPIS_SUCCESS) return code;

@@ -1,4 +1,5 @@
 // MPIS_... over an MPI.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -37,6 +38,31 @@ int close_world(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
+bool is_named(MPI_Datatype datatype) {
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  MPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner);
+  return combiner == MPI_COMBINER_NAMED;
+}
+
+// Whether MPI packs an element, which lies in as many bytes as it has, as it lies: they may have another order, or
+// be there twice beside a gap. Byte k is its own place, one byte of this number a round.
+bool is_packed_in_order(MPI_Datatype datatype, std::size_t bytes) {
+  MPI_Datatype committed = MPI_DATATYPE_NULL;  // the caller's need not be
+  if (MPI_Type_dup(datatype, &committed) != MPI_SUCCESS) return false;
+  bool in_order = MPI_Type_commit(&committed) == MPI_SUCCESS;
+  std::vector<unsigned char> lies(bytes), packed(bytes);
+  for (int shift = 0; in_order && shift < 32 && (bytes - 1) >> shift != 0; shift += 8) {
+    for (std::size_t k = 0; k < bytes; ++k) lies[k] = static_cast<unsigned char>(k >> shift);
+    std::fill(packed.begin(), packed.end(), static_cast<unsigned char>(0));
+    int at = 0;
+    in_order = MPI_Pack(lies.data(), 1, committed, packed.data(), static_cast<int>(bytes), &at,
+                        MPI_COMM_SELF) == MPI_SUCCESS &&
+               static_cast<std::size_t>(at) == bytes && packed == lies;
+  }
+  MPI_Type_free(&committed);
+  return in_order;
+}
+
 }  // namespace
 
 hostless_transport* transport_of(MPI_Comm comm) {
@@ -51,12 +77,16 @@ hostless_transport* transport_of(MPI_Comm comm) {
 }
 
 std::size_t packed_bytes(MPI_Datatype datatype) {
+  if (datatype == MPI_DATATYPE_NULL) return 0;
   int size = 0;
-  MPI_Aint low = 0, extent = 0;
+  MPI_Aint low = 0, extent = 0, true_low = 0, true_extent = 0;
   if (MPI_Type_size(datatype, &size) != MPI_SUCCESS ||
-      MPI_Type_get_extent(datatype, &low, &extent) != MPI_SUCCESS)
+      MPI_Type_get_extent(datatype, &low, &extent) != MPI_SUCCESS ||
+      MPI_Type_get_true_extent(datatype, &true_low, &true_extent) != MPI_SUCCESS)
     return 0;
-  return low == 0 && extent == size && size > 0 ? static_cast<std::size_t>(size) : 0;
+  if (size <= 0 || low != 0 || true_low != 0 || extent != size || true_extent != size) return 0;
+  auto const bytes = static_cast<std::size_t>(size);
+  return is_named(datatype) || is_packed_in_order(datatype, bytes) ? bytes : 0;
 }
 
 int datatype_of(MPI_Datatype datatype) {

@@ -57,6 +57,9 @@ static void of_arguments(void) {
   refused(MPIS_Recv_init(&value, (MPI_Count)1 << 61, MPI_DOUBLE, rank, 0, MPI_COMM_WORLD, MPI_INFO_NULL,
                          &request),
           MPIS_UNSUPPORTED_BEHAVIOR, "more bytes than 64 bits count");
+  refused(MPIS_Recv_init(&byte, 1, MPI_BYTE, rank, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &request),
+          MPIS_UNSUPPORTED_BEHAVIOR, "any tag");
+  if (strncmp(hostless_last_error(), "any tag (", 9) != 0) printf("any tag is called '%s'\n", hostless_last_error()), ++failures;
   refused(MPIS_Send_init(&byte, 1, MPI_BYTE, rank, 0, MPI_COMM_NULL, MPI_INFO_NULL, &request),
           MPIS_UNSUPPORTED_BEHAVIOR, "no communicator");
 }
@@ -81,7 +84,10 @@ static void of_statuses(MPIS_Queue queue, int ranks) {
   }
   fine(MPIS_Request_freeall(2, requests), "freeall");
   fine(MPIS_Recv_init(in, 5, MPI_DOUBLE, MPI_PROC_NULL, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]), "recv_init of none");
+  refused(MPIS_Wait(&requests[0], &status), MPIS_INVALID_REQUEST_STATE, "wait for a persistent one of nobody");
   fine(MPIS_Match(&requests[0], &status), "match of none");
+  fine(MPIS_Imatch(&requests[0], &match), "imatch of none");
+  fine(MPIS_Wait(&match, &status), "wait for a match of none");
   MPI_Get_count(&status, MPI_DOUBLE, &count);
   if (count != 0) printf("the match of nobody says %d elements\n", count), ++failures;
   fine(MPIS_Request_free(&requests[0]), "free");

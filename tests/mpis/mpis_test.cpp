@@ -109,6 +109,15 @@ TEST_P(MpisPage, MayStartMpiByThemselves) {
   EXPECT_EQ(printed.kept("plain_init"), ranks()) << printed.output;
 }
 
+// Datatypes, freed communicators, intercommunicators.
+TEST_P(MpisPage, KnowWhatOnlyAnMpiHas) {
+  test::need(test::tested_transport(library()));
+  if (IsSkipped()) return;
+  test::Printed const printed = run("of_mpi");
+  EXPECT_EQ(printed.status, 0) << printed.output;
+  EXPECT_EQ(printed.kept("of_mpi"), ranks()) << printed.output;
+}
+
 INSTANTIATE_TEST_SUITE_P(With, MpisPage, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {1, 3})),
                          [](auto const& one) { return test::name_of(one.param); });
 INSTANTIATE_TEST_SUITE_P(With, MpisPrograms,

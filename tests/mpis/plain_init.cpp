@@ -9,6 +9,8 @@ int main(int argc, char** argv) {
   int rank, size, wrong = 0, out, in = -1;
   MPIS_Request requests[2];
   wrong += MPIS_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]) != MPIS_UNSUPPORTED_BEHAVIOR;
+  wrong += MPIS_Send_init(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]) !=
+           MPIS_UNSUPPORTED_BEHAVIOR;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

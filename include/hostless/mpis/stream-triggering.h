@@ -40,7 +40,7 @@ int MPIS_Queue_free(MPIS_Queue* queue);
 int MPIS_Queue_wait(MPIS_Queue queue);
 
 /* The first request of a communicator other than MPI_COMM_WORLD is collective over it. Datatypes without
- * gaps. peer may be MPI_PROC_NULL. */
+ * gaps, in the order in which they lie. peer may be MPI_PROC_NULL. */
 int MPIS_Send_init(const void* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag,
                    MPI_Comm comm, MPI_Info info, MPIS_Request* request);
 int MPIS_Rsend_init(const void* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag,
