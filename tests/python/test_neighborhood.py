@@ -82,6 +82,8 @@ def test_what_is_refused():
     refused(lambda comm, me: both(comm).alltoallv(zeros(2), [1, 2**64], zeros(2), [1, 1]), "send_counts[1] is 18446744073709551616 (items are counted up to 9223372036854775807). Give a smaller one.")
     refused(lambda comm, me: both(comm).alltoallv(zeros(2), [1, 1], zeros(2), [1, 1], gpu_transport="peer"), "Drop it")
     refused(lambda comm, me: both(comm).alltoallv(zeros(2), [1, 1], zeros(2), [1, 1], limit=-1), "limit=-1")
+    refused(lambda comm, me: both(comm).alltoallv(zeros((2, 0)), [1, 1], zeros((2, 0)), [1, 1]), "send has the shape (2, 0)", "no bytes")
+    refused(lambda comm, me: both(comm).allgatherv(zeros((1, 0)), zeros((2, 0)), [1, 1]), "receive has the shape (2, 0)", "no bytes")
     refused(lambda comm, me: (both(comm).allgather(zeros(1), zeros(2)) if me else both(comm).alltoall(zeros(2), zeros(2))), "allgather")
 
 

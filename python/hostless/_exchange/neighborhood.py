@@ -137,7 +137,11 @@ def _side(given: tuple, what: str, neighbours: int, writes: bool, has_axis: bool
                          f"({neighbours}, ...).")
     words = _core.BlockWords()
     words.address, words.bytes = array.address, math.prod(array.shape) * array.element_bytes
-    words.item_bytes = max(1, math.prod(array.item_shape) * array.element_bytes)
+    item_bytes = math.prod(array.item_shape) * array.element_bytes
+    if counts is not None and item_bytes == 0:
+        raise UsageError(f"{what} has the shape {array.shape} (its items have no bytes, so nothing would travel). Leave the call "
+                         "out, or pass items of a byte or more.")
+    words.item_bytes = max(1, item_bytes)
     if what == "send" and counts is None and not has_axis:
         return array, words  # of a gather: all of it
     if not has_axis:
