@@ -114,6 +114,17 @@ def test_guesses():
         assert info == 0 and not x.look().any()
 
 
+def test_a_guess_that_is_not_finite_is_refused_where_no_product_sees_it():
+    A = sp.csr_array((np.array([1.0, 2.0]), np.array([0, 1]), np.array([0, 1, 2, 2])), shape=(3, 3))
+    b = np.array([1.0, 2.0, 0.0])
+    with hostless.Matrix(gpu_csr(A), gpus=1) as matrix:
+        for bad in (np.nan, np.inf):
+            x, info, result = matrix.solve(cupy.asarray(b), cupy.asarray(np.array([0, 0, bad])), full_output=True)
+            assert result.status == "not_finite" and "the guess" in result.message
+        x, info = matrix.solve(cupy.asarray(b), cupy.asarray(np.array([0.0, 0, 7])))
+        assert info == 0 and np.array_equal(x.look(), [1, 1, 7])
+
+
 def test_single_precision_is_read_and_written_as_it_is():
     A = matrix_of("random").astype(np.float32)
     b = np.random.default_rng(4).standard_normal(300).astype(np.float32)
