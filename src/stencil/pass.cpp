@@ -29,13 +29,18 @@ void copy_along_rows(GridArray const& array, Box const& cells, std::int64_t apar
 }
 }  // namespace
 
-Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps, std::int64_t cache_bytes)
-    : grid_(grid), kernel_(kernel), wraps_(wraps), cache_bytes_(cache_bytes) {
+Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps,
+           CoreCaches const& caches)
+    : grid_(grid), kernel_(kernel), wraps_(wraps), caches_(caches) {
   for (std::size_t a = 0; a < 3; ++a)
     mirrors_ = mirrors_ || wraps[a] || (grid.boundary[a] == GridBoundary::neumann && kernel.radius[a] > 0);
   in_rows_.resize(at(kernel.rows_read()));
   in_strides_.resize(at(kernel.rows_read()));
   out_rows_.resize(at(kernel.fields));
+  // of rows so long that all which a row is made of keep half of the nearest cache
+  auto const bytes = static_cast<std::int64_t>(kernel.value_bytes);
+  std::int64_t const columns = caches.nearest / 2 / (kernel.rows_read() + kernel.fields) / bytes;
+  columns_ = std::max(columns - columns % (256 / bytes), 256 / bytes);
 }
 
 Box Pass::grown(Box const& wanted, int steps) const {
@@ -53,21 +58,22 @@ Box Pass::grown(Box const& wanted, int steps) const {
   return box;
 }
 
-void Pass::mirror(GridArray const& array, Box const& box, int first, int last) const {
+void Pass::mirror(GridArray const& array, Box const& box) const {
   if (!mirrors_) return;
   std::size_t const bytes = static_cast<std::size_t>(array.value_bytes());
   Box around = box;  // grows axis by axis, so that corners are mirrored along all of theirs
   for (int axis = 2; axis >= 0; --axis) {
     std::size_t const a = at(axis);
-    std::int64_t const n = grid_.extent[a];
+    std::int64_t const n = grid_.extent[a], radius = kernel_.radius[a];
     if (!wraps_[a] && grid_.boundary[a] != GridBoundary::neumann) continue;
     bool const begins = array.box().low[a] == 0, ends = array.box().high[a] == n;
-    for (std::int64_t k = 1; k <= kernel_.radius[a] && axis >= first && axis <= last; ++k)
+    for (std::int64_t k = 1; k <= radius; ++k)
       for (bool const below : {true, false}) {
         if (below ? !begins : !ends) continue;
         bool const from_low = below != wraps_[a];
         std::int64_t const to = below ? -k : n - 1 + k;
         std::int64_t const from = from_low ? k - 1 : n - k;
+        if (from < box.low[a] || from >= box.high[a]) continue;
         Box cells = around;
         cells.low[a] = from, cells.high[a] = from + 1;
         if (axis == 2) {
@@ -79,47 +85,58 @@ void Pass::mirror(GridArray const& array, Box const& box, int first, int last) c
           std::memcpy(array.at(axis == 0 ? to : i, axis == 1 ? to : j, cells.low[2]), source, row);
         });
       }
-    if (begins) around.low[a] = -kernel_.radius[a];
-    if (ends) around.high[a] = n + kernel_.radius[a];
+    if (begins && box.low[a] < radius) around.low[a] = -radius;
+    if (ends && box.high[a] > n - radius) around.high[a] = n + radius;
   }
 }
 
-bool Pass::step(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out,
-                Box const& wanted, bool mirrored) {
-  Box const cells = grown(wanted, 0);
-  if (cells.cells() <= 0) return false;
-  auto const& r = kernel_.radius;
+void Pass::update(StepArrays const& arrays, Box const& cells) {
+  GridArray const& out = *arrays.written[0];
   // the longer of the first two axes is that of the rows of a block: so that a call has much to do
   bool const planes = cells.extent(1) > 1;
-  CellBlock block{out_rows_.data(), in_rows_.data(),          in_strides_.data(), 0, 0,
-                  cells.extent(2),  kernel_.parameters.data()};
-  block.rows = planes ? cells.extent(1) : cells.extent(0);
-  block.out_stride = out[0]->stride(planes ? 1 : 0);
-  for (int f = 0; f < kernel_.arrays(); ++f)
+  std::int64_t const next = out.stride(planes ? 1 : 0);
+  std::int64_t const to_plane = out.stride(0) * out.value_bytes(), to_row = out.stride(1) * out.value_bytes();
+  CellBlock const block{out_rows_.data(),
+                        in_rows_.data(),
+                        in_strides_.data(),
+                        next,
+                        planes ? cells.extent(1) : cells.extent(0),
+                        cells.extent(2),
+                        kernel_.parameters.data()};
+  std::fill(in_strides_.begin(), in_strides_.end(), next);  // all arrays are alike
+  for (int f = 0; f < kernel_.fields; ++f)
+    out_rows_[at(f)] = arrays.written[at(f)]->at(cells.low[0], cells.low[1], cells.low[2]);
+  auto const& r = kernel_.radius;
+  std::size_t row = 0;  // in the order of StencilKernel::row
+  for (GridArray const* const array : arrays.read) {
+    std::byte const* const here = array->at(cells.low[0], cells.low[1], cells.low[2]);
     for (int a = -r[0]; a <= r[0]; ++a)
-      for (int b = -r[1]; b <= r[1]; ++b)
-        in_strides_[at(kernel_.row(f, a, b))] = in[at(f)]->stride(planes ? 1 : 0);
-  for (std::int64_t plane = cells.low[0]; plane < (planes ? cells.high[0] : cells.low[0] + 1); ++plane) {
-    for (int f = 0; f < kernel_.fields; ++f)
-      out_rows_[at(f)] = out[at(f)]->at(plane, cells.low[1], cells.low[2]);
-    for (int f = 0; f < kernel_.arrays(); ++f)
-      for (int a = -r[0]; a <= r[0]; ++a)
-        for (int b = -r[1]; b <= r[1]; ++b)
-          in_rows_[at(kernel_.row(f, a, b))] = in[at(f)]->at(plane + a, cells.low[1] + b, cells.low[2]);
-    kernel_.update(block);
-    if (!planes || !mirrored || !mirrors_) continue;
-    Box stepped = cells;
-    stepped.low[0] = plane, stepped.high[0] = plane + 1;
-    for (GridArray const* const one : out) mirror(*one, stepped, 1, 2);
+      for (int b = -r[1]; b <= r[1]; ++b) in_rows_[row++] = here + a * to_plane + b * to_row;
   }
-  return planes && mirrored;
+  kernel_.update(block);
+  for (std::int64_t plane = cells.low[0] + 1; planes && plane < cells.high[0]; ++plane) {
+    for (void const*& one : in_rows_) one = static_cast<std::byte const*>(one) + to_plane;
+    for (void*& one : out_rows_) one = static_cast<std::byte*>(one) + to_plane;
+    kernel_.update(block);
+  }
 }
 
-bool Pass::take(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out, int steps,
-                Box const& wanted, bool mirrored) {
-  if (steps == 1) return step(in, out, wanted, mirrored);
-  blocked(in, out, steps, wanted);
-  return false;
+void Pass::step(StepArrays const& arrays, Box const& cells, bool mirrored) {
+  if (cells.extent(0) <= 0 || cells.extent(1) <= 0 || cells.extent(2) <= 0) return;
+  std::int64_t const origin = arrays.written[0]->box().low[2];  // where a cache line begins
+  Box piece = cells;
+  for (; piece.low[2] < cells.high[2]; piece.low[2] = piece.high[2]) {
+    piece.high[2] = piece.low[2] - (piece.low[2] - origin) % columns_ + columns_;
+    if (cells.high[2] - piece.high[2] < columns_ / 4) piece.high[2] = cells.high[2];
+    update(arrays, piece);
+    if (!mirrored) continue;
+    for (GridArray const* const one : arrays.written) mirror(*one, piece);
+  }
+}
+
+void Pass::take(std::array<StepArrays const*, 2> const& arrays, int steps, Box const& wanted, bool mirrored) {
+  if (steps == 1) return step(*arrays[0], grown(wanted, 0), mirrored);
+  blocked(arrays, steps, wanted, mirrored);
 }
 
 }  // namespace hostless

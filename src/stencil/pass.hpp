@@ -9,46 +9,53 @@
 
 namespace hostless {
 
-/// Steps of one box on one thread: from arrays of cells `steps` old to those of now.
+/// What a step reads, fields and then coefficients, and the fields that it writes.
+struct StepArrays {
+  std::vector<GridArray const*> read, written;
+};
+
+/// Bytes of caches that a core has for itself.
+struct CoreCaches {
+  std::int64_t nearest = 32 << 10;  ///< to the core
+  std::int64_t own = 256 << 10;     ///< nearest to memory
+};
+
+/// Steps of one box on one thread, to and fro between two arrays of each field.
 class Pass {
  public:
   /// wraps: axes that no rank shares and whose far end `mirror` brings beyond this one; nothing is known there
-  /// before, and cells are stepped from end to end. Without blocks only, at least along the first axis.
-  /// cache_bytes: what the rows under way of a blocked pass may take.
-  Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps, std::int64_t cache_bytes);
+  /// before, and cells are stepped from end to end. One step in a pass only.
+  Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps, CoreCaches const& caches);
 
   /// Cells of `wanted` grown by `steps` radii: what must be known before so many steps. Clipped to what is
   /// stepped at all.
   Box grown(Box const& wanted, int steps) const;
-  /// out[k] = fields after `steps` steps from in[k], for cells `wanted`. `in` are fields, then coefficients,
-  /// known on the cells of grown(wanted, steps) and a radius around them. With one step, from array to array;
-  /// with more, blocked: a front of planes runs along the first axis, each step a radius behind the one
-  /// before, planes in between stay in the cache (after Wellein et al. 2009; docs/references.md).
-  /// mirrored: `mirror` along the last two axes too, plane by plane, while they are in the cache. `wanted` is all
-  /// that this step takes then, and cells that stay as given have been mirrored. True where that was done.
-  bool take(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out, int steps,
-            Box const& wanted, bool mirrored);
+  /// Takes `steps` steps of the cells `wanted`, the first and each other one after it by arrays[0], those between
+  /// by arrays[1], which reads what that writes and writes what that reads. The first reads cells known on
+  /// grown(wanted, steps) and a radius around them; what stays as given, and its mirrored cells, are in both.
+  /// Several steps are blocked: tiles of the last two axes, in each a front of planes along the first one, every
+  /// step behind the one before along all three (after Wellein et al. 2009 and Wonnacott 2000;
+  /// docs/references.md), so that it finds all its neighbours stepped and none of them overwritten.
+  /// mirrored: `mirror` of the last step too, of others always.
+  void take(std::array<StepArrays const*, 2> const& arrays, int steps, Box const& wanted, bool mirrored);
   /// Writes the mirrored cells beyond Neumann boundaries that the array's own box touches, and those of the
-  /// other end where an axis wraps here. box: cells that are known, the own ones and a halo where the grid goes
-  /// on.
-  /// first, last: of the axes along which it does so; along those after the last one it has been done.
-  void mirror(GridArray const& array, Box const& box, int first = 0, int last = 2) const;
-  /// Whether `mirror` has anything to do.
-  bool mirrors() const { return mirrors_; }
+  /// other end where an axis wraps here, of cells of `box`.
+  void mirror(GridArray const& array, Box const& box) const;
 
  private:
-  struct Front;
-  bool step(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out,
-            Box const& wanted, bool mirrored);
-  void blocked(std::vector<GridArray const*> const& in, std::vector<GridArray const*> const& out, int steps,
-               Box const& wanted);
+  void blocked(std::array<StepArrays const*, 2> const& arrays, int steps, Box const& wanted, bool mirrored);
+  /// Cells of one tile that fit the caches as one step after the other passes over them.
+  std::array<std::int64_t, 3> tile_of(Box const& cells, int steps) const;
+  /// One step of all cells of a box, by pieces of its rows.
+  void step(StepArrays const& arrays, Box const& cells, bool mirrored);
+  void update(StepArrays const& arrays, Box const& cells);
 
   Grid grid_;
   StencilKernel kernel_;
   std::array<bool, 3> wraps_;
   bool mirrors_ = false;
-  std::int64_t cache_bytes_;
-  std::vector<std::byte> ring_;
+  CoreCaches caches_;
+  std::int64_t columns_ = 0;  ///< of a piece of a row
   std::vector<void const*> in_rows_;
   std::vector<std::int64_t> in_strides_;
   std::vector<void*> out_rows_;

@@ -83,9 +83,7 @@ StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& ker
   for (int a = 0; a < 3; ++a) cells *= partition.thinnest(a);
   std::int64_t const box_bytes =
       cells * static_cast<std::int64_t>(kernel.value_bytes) * (2 * kernel.fields + kernel.coefficients);
-  // What lies in the cache gains nothing by blocking; else planes of so many steps are to fit there
-  // (pass.hpp).
-  int const wanted_block = box_bytes <= cache_bytes ? 1 : kernel.axes == 3 ? 4 : 8;
+  int const wanted_block = box_bytes <= cache_bytes ? 1 : kernel.axes == 3 ? 8 : 16;
   StepsChosen chosen;
   chosen.depth = options.depth > 0 ? options.depth
                                    : std::min(most, std::max({cheapest_depth(partition, kernel, costs, most),

@@ -21,7 +21,7 @@ int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel);
 /// least a step. An exchange costs the same whatever its depth, nearly; the cells of the halo that are
 /// stepped twice grow with it. The same on all ranks that pass equal arguments.
 ///
-/// cache_bytes  of the cache that one rank has for itself
+/// cache_bytes  what a box of so many has gains nothing by blocking
 /// Errors  usage  what the caller asked for does not fit
 StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& kernel,
                          StencilOptions const& options, StencilCosts const& costs, std::int64_t cache_bytes);

@@ -22,9 +22,8 @@ namespace {
 
 /// Bytes of caches.
 struct CacheRoom {
-  std::int64_t of_core = 256 << 10;  ///< nearest to memory of those that are a core's own
-  /// A core's share of the one nearest to memory: what a rank has there is streamed no faster by blocking.
-  std::int64_t share = 0;
+  CoreCaches of_core;
+  std::int64_t share = 0;  ///< a core's of the one nearest to memory
 };
 CacheRoom const& cache_room() {
   static CacheRoom const found = [] {
@@ -32,13 +31,21 @@ CacheRoom const& cache_room() {
     Topology const topology = find_topology();
     for (CacheLevel const& cache : topology.caches)
       if (cache.level <= 2 && cache.count >= topology.cores)
-        room.of_core = std::max(room.of_core, cache.bytes);
-    room.share = room.of_core;
+        room.of_core.own = std::max(room.of_core.own, cache.bytes);
+    for (CacheLevel const& cache : topology.caches)
+      if (cache.level == 1) room.of_core.nearest = cache.bytes;
+    room.share = room.of_core.own;
     for (CacheLevel const& cache : topology.caches)
       room.share = std::max(room.share, cache.bytes * cache.count / std::max(topology.cores, 1));
     return room;
   }();
   return found;
+}
+
+/// Bytes of a box whose steps are as fast one by one as blocked: of three axes, a step is as long about its rows
+/// as about what the last cache delivers (docs/performance-cpu.md).
+std::int64_t plain_bytes(StencilKernel const& kernel) {
+  return kernel.axes == 3 ? cache_room().share : cache_room().of_core.own / 2;
 }
 
 /// Calls copy(cell of ours, cell of the caller's, bytes) for every row of a box, or every cell where the
@@ -73,10 +80,7 @@ struct StencilRun::Parts {
   bool exchanges = false;  ///< a neighbour has cells that this rank reads, which may be itself
   std::vector<GridArray> now, next, coefficients;
   /// What a step reads and writes, before and after now and next have changed places an odd number of times.
-  struct Pointers {
-    std::vector<GridArray const*> read, written;
-  };
-  std::array<Pointers, 2> pointers_of;
+  std::array<StepArrays, 2> arrays_of;
   std::size_t turn = 0;
   std::unique_ptr<HaloExchange> exchange, coefficient_exchange;
   std::vector<char> given;
@@ -95,7 +99,7 @@ struct StencilRun::Parts {
         box(partition.box(carrying.group().rank())),
         chosen(how),
         wraps(wrapped_axes(partition, kernel, chosen)),
-        pass(grid, kernel, wraps, cache_room().of_core / 2) {
+        pass(grid, kernel, wraps, cache_room().of_core) {
     for (std::size_t a = 0; a < 3; ++a) {
       // where no other rank is, nothing lies beyond the grid but what Neumann ends mirror
       bool const has_neighbours =
@@ -113,9 +117,9 @@ struct StencilRun::Parts {
       next.emplace_back(box, halo, kernel.value_bytes);
     }
     for (int c = 0; c < kernel.coefficients; ++c) coefficients.emplace_back(box, halo, kernel.value_bytes);
-    pointers_of[0] = {pointers(now), pointers(next)};
-    pointers_of[1] = {pointers(next), pointers(now)};
-    for (Pointers& one : pointers_of)
+    arrays_of[0] = {pointers(now), pointers(next)};
+    arrays_of[1] = {pointers(next), pointers(now)};
+    for (StepArrays& one : arrays_of)
       for (GridArray const& coefficient : coefficients) one.read.push_back(&coefficient);
   }
 
@@ -188,20 +192,9 @@ struct StencilRun::Parts {
         }
   }
 
-  /// Stepped cells and the given ones beyond them, which are mirrored too where they lie at a Neumann end of
-  /// another axis.
-  Box with_given(Box stepped) const {
-    for (std::size_t a = 0; a < 3; ++a) {
-      if (grid.boundary[a] != GridBoundary::dirichlet) continue;
-      if (stepped.low[a] == kernel.radius[a]) stepped.low[a] = 0;
-      if (stepped.high[a] == grid.extent[a] - kernel.radius[a]) stepped.high[a] = grid.extent[a];
-    }
-    return stepped;
-  }
-
   /// As Pass::take.
-  bool take(int some, Box const& cells, bool mirrored) {
-    return pass.take(pointers_of[turn].read, pointers_of[turn].written, some, cells, mirrored);
+  void take(int some, Box const& cells, bool mirrored) {
+    pass.take({&arrays_of[turn], &arrays_of[1 - turn]}, some, cells, mirrored);
   }
   /// What the first pass, of `some` of the `count` steps that halos are to last for, can step before they have
   /// come.
@@ -259,7 +252,7 @@ struct StencilRun::Parts {
     if (exchanges) exchange->start(pointers(now));
     if (inner.cells() > 0) {
       for (GridArray const& one : now) pass.mirror(one, box);
-      take(some, inner, false);
+      take(some, inner, lasting > some);
     }
     if (exchanges && !exchange->finish(pointers(now))) return false;
     bool const is_first = !ready;
@@ -277,21 +270,19 @@ struct StencilRun::Parts {
     int some = next_pass(count, chosen.block_steps, looks);
     if (lasting == 0) {
       lasting = exchanges ? std::min(std::int64_t{chosen.depth}, to_come) : to_come;
+      if (overlap) some = 1;  // the cells before it are whole until halos have come, or nobody comes
       if (!fetch_halos(some, inner)) return false;
     }
     for (std::int64_t left = count; left > 0; some = next_pass(left, chosen.block_steps, looks)) {
       left -= some, lasting -= some;
       Box const wanted = pass.grown(box, exchanges ? static_cast<int>(lasting) : 0);
-      bool has_mirrored = false;  // along all axes but the first
       if (inner.cells() > 0) {
-        for (Box const& piece : around(inner, wanted)) take(some, piece, false);
+        for (Box const& piece : around(inner, wanted)) take(some, piece, lasting > 0);
         inner = {};
       } else {
-        has_mirrored = take(some, wanted, lasting > 0);
+        take(some, wanted, lasting > 0);
       }
-      now.swap(next), turn = 1 - turn;
-      if (lasting > 0 && pass.mirrors())
-        for (GridArray const& one : now) pass.mirror(one, with_given(wanted), 0, has_mirrored ? 0 : 2);
+      if (some % 2 != 0) now.swap(next), turn = 1 - turn;
     }
     to_come -= count;
     steps += count;
@@ -397,7 +388,7 @@ StencilRun::StencilRun(Transport& transport, Grid const& grid, StencilKernel con
   StencilCosts costs;
   if (options.depth == 0 && deepest_halo(partition, kernel) > 0)
     costs = measure_costs(transport, partition, kernel, options);
-  std::int64_t const cache = group.min(cache_room().share);  // machines may differ
+  std::int64_t const cache = group.min(plain_bytes(kernel));  // machines may differ
   group.together([&] {
     StepsChosen const steps = choose_steps(partition, kernel, options, costs, cache);
     parts_ = std::make_unique<Parts>(transport, partition, kernel, steps);

@@ -33,8 +33,8 @@ TEST(PlanSteps, HalosGrowWithWhatAnExchangeCosts) {
 
 TEST(PlanSteps, BlockedBeyondTheCache) {
   EXPECT_EQ(chosen(128, 1, 0).block_steps, 1);
-  EXPECT_EQ(chosen(4096, 1, 0).block_steps, 8);
-  EXPECT_EQ(chosen(4096, 2, 1e-9).depth, 8);  // a pass has its halo
+  EXPECT_EQ(chosen(4096, 1, 0).block_steps, 16);
+  EXPECT_EQ(chosen(4096, 2, 1e-9).depth, 16);  // a pass has its halo
   EXPECT_EQ(chosen(4096, 1024, 1e-9).block_steps, 1);
 }
 
