@@ -15,10 +15,12 @@ struct Tiles {
   std::int64_t behind = 0;
 
   /// size  of a tile; origin: from which on they are counted, so that they end where cache lines do
-  Tiles(std::int64_t low, std::int64_t high, std::int64_t size, std::int64_t origin, std::int64_t cells_behind)
+  Tiles(std::int64_t low, std::int64_t high, std::int64_t size, std::int64_t origin,
+        std::int64_t cells_behind)
       : behind(cells_behind) {
     std::int64_t const past = low - origin;
-    for (std::int64_t end = low - (past % size + size) % size + size; end < high; end += size) ends.push_back(end);
+    for (std::int64_t end = low - (past % size + size) % size + size; end < high; end += size)
+      ends.push_back(end);
   }
   std::size_t count() const { return ends.size() + 1; }
   void cut(Box& box, std::size_t axis, std::size_t tile, int step) const {

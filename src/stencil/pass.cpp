@@ -29,8 +29,7 @@ void copy_along_rows(GridArray const& array, Box const& cells, std::int64_t apar
 }
 }  // namespace
 
-Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps,
-           CoreCaches const& caches)
+Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps, CoreCaches const& caches)
     : grid_(grid), kernel_(kernel), wraps_(wraps), caches_(caches) {
   for (std::size_t a = 0; a < 3; ++a)
     mirrors_ = mirrors_ || wraps[a] || (grid.boundary[a] == GridBoundary::neumann && kernel.radius[a] > 0);
@@ -129,9 +128,9 @@ void Pass::step(StepArrays const& arrays, Box const& cells, bool mirrored) {
     piece.high[2] = piece.low[2] - (piece.low[2] - origin) % columns_ + columns_;
     if (cells.high[2] - piece.high[2] < columns_ / 4) piece.high[2] = cells.high[2];
     update(arrays, piece);
-    if (!mirrored) continue;
-    for (GridArray const* const one : arrays.written) mirror(*one, piece);
   }
+  if (!mirrored) return;
+  for (GridArray const* const one : arrays.written) mirror(*one, cells);
 }
 
 void Pass::take(std::array<StepArrays const*, 2> const& arrays, int steps, Box const& wanted, bool mirrored) {

@@ -202,6 +202,7 @@ struct StencilRun::Parts {
     Box const known = with_halo();
     Box inner = pass.grown(box, count - some);
     for (std::size_t a = 0; a < 3; ++a) {
+      if (wraps[a]) continue;
       std::int64_t const reach = std::int64_t{some} * kernel.radius[a];
       if (known.low[a] < box.low[a]) inner.low[a] = box.low[a] + reach;
       if (known.high[a] > box.high[a]) inner.high[a] = box.high[a] - reach;

@@ -45,7 +45,9 @@ struct Looked {
   std::vector<std::vector<float>> const& arrays;
   std::array<std::int64_t, 3> cell;
 
-  static std::int64_t inside(std::int64_t i, std::int64_t n) { return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i; }
+  static std::int64_t inside(std::int64_t i, std::int64_t n) {
+    return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i;
+  }
   float of(int array, int z, int y, int x) const {
     std::int64_t number = 0;
     std::array<int, 3> const offset{z, y, x};
@@ -108,7 +110,8 @@ void expect_equal(Grid const& grid, int steps) {
       of.emplace_back(box, halo, sizeof(float));
       std::int64_t cell = 0;
       each_row(of.back(), box, [&](std::byte* row, std::int64_t, std::int64_t) {
-        for (std::int64_t c = 0; c < grid.extent[2]; ++c) reinterpret_cast<float*>(row)[c] = initial(k, cell++);
+        for (std::int64_t c = 0; c < grid.extent[2]; ++c)
+          reinterpret_cast<float*>(row)[c] = initial(k, cell++);
       });
       pass.mirror(of.back(), box);
     }
@@ -122,11 +125,13 @@ void expect_equal(Grid const& grid, int steps) {
   auto const expected = stepped_plainly<Body>(grid, kernel, steps);
   for (std::size_t f = 0; f < fields[0].size(); ++f) {
     std::size_t cell = 0;
-    each_row(fields[static_cast<std::size_t>(steps % 2)][f], box, [&](std::byte const* row, std::int64_t i, std::int64_t j) {
-      for (std::int64_t c = 0; c < grid.extent[2]; ++c, ++cell)
-        ASSERT_EQ(reinterpret_cast<float const*>(row)[c], expected[f][cell])
-            << "field " << f << " at " << i << ", " << j << ", " << c << " after " << steps << " steps";
-    });
+    each_row(fields[static_cast<std::size_t>(steps % 2)][f], box,
+             [&](std::byte const* row, std::int64_t i, std::int64_t j) {
+               for (std::int64_t c = 0; c < grid.extent[2]; ++c, ++cell)
+                 ASSERT_EQ(reinterpret_cast<float const*>(row)[c], expected[f][cell])
+                     << "field " << f << " at " << i << ", " << j << ", " << c << " after " << steps
+                     << " steps";
+             });
   }
 }
 
@@ -136,7 +141,8 @@ TEST(Pass, RowsCutIntoTilesLeaveWhatPlainStepsLeave) {
   for (auto const& ends : {std::array{fixed, fixed, fixed}, std::array{mirrored, fixed, mirrored},
                            std::array{fixed, fixed, mirrored}, std::array{mirrored, fixed, fixed}})
     for (int const steps : {1, 2, 5, 16})
-      for (std::int64_t const columns : {3, 65, 129, 200}) expect_equal<Cross>({{41, 1, columns}, ends}, steps);
+      for (std::int64_t const columns : {3, 65, 129, 200})
+        expect_equal<Cross>({{41, 1, columns}, ends}, steps);
 }
 
 TEST(Pass, PlanesCutIntoTilesLeaveWhatPlainStepsLeave) {
