@@ -8,23 +8,18 @@
 namespace hostless {
 
 namespace {
-/// Copies the one cell that a box has of each row by `apart` cells along it.
+/// Copies one value of each of some rows, which are `next` bytes apart.
 template <class T>
-void copy_values(GridArray const& array, Box const& cells, std::int64_t apart) {
-  std::int64_t const next = array.stride(1) * static_cast<std::int64_t>(sizeof(T));
-  std::int64_t const moved = apart * static_cast<std::int64_t>(sizeof(T));
-  for (std::int64_t a = cells.low[0]; a < cells.high[0]; ++a) {
-    std::byte* from = array.at(a, cells.low[1], cells.low[2]);
-    for (std::int64_t b = cells.low[1]; b < cells.high[1]; ++b, from += next)
-      std::memcpy(from + moved, from,
-                  sizeof(T));  // of constant length: an instruction, where others are a call
-  }
+void copy_values(std::byte const* from, std::byte* to, std::int64_t next, std::int64_t rows) {
+  for (std::int64_t row = 0; row < rows; ++row, from += next, to += next)
+    std::memcpy(to, from, sizeof(T));  // of constant length: an instruction, where others are a call
 }
-void copy_along_rows(GridArray const& array, Box const& cells, std::int64_t apart) {
-  if (array.value_bytes() == 4) {
-    copy_values<float>(array, cells, apart);
+void copy_column(std::byte const* from, std::byte* to, std::int64_t next, std::int64_t rows,
+                 std::size_t value_bytes) {
+  if (value_bytes == 4) {
+    copy_values<float>(from, to, next, rows);
   } else {
-    copy_values<double>(array, cells, apart);
+    copy_values<double>(from, to, next, rows);
   }
 }
 }  // namespace
@@ -32,7 +27,7 @@ void copy_along_rows(GridArray const& array, Box const& cells, std::int64_t apar
 Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps, CoreCaches const& caches)
     : grid_(grid), kernel_(kernel), wraps_(wraps), caches_(caches) {
   for (std::size_t a = 0; a < 3; ++a)
-    mirrors_ = mirrors_ || wraps[a] || (grid.boundary[a] == GridBoundary::neumann && kernel.radius[a] > 0);
+    mirrors_ = mirrors_ || (is_mirrored(a) && (a < 2 || kernel.update_ends == nullptr));
   in_rows_.resize(at(kernel.rows_read()));
   in_strides_.resize(at(kernel.rows_read()));
   out_rows_.resize(at(kernel.fields));
@@ -40,6 +35,10 @@ Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wr
   auto const bytes = static_cast<std::int64_t>(kernel.value_bytes);
   std::int64_t const columns = caches.nearest / 2 / (kernel.rows_read() + kernel.fields) / bytes;
   columns_ = std::max(columns - columns % (256 / bytes), 256 / bytes);
+}
+
+bool Pass::is_mirrored(std::size_t axis) const {
+  return kernel_.radius[axis] > 0 && (wraps_[axis] || grid_.boundary[axis] == GridBoundary::neumann);
 }
 
 Box Pass::grown(Box const& wanted, int steps) const {
@@ -64,7 +63,7 @@ void Pass::mirror(GridArray const& array, Box const& box) const {
   for (int axis = 2; axis >= 0; --axis) {
     std::size_t const a = at(axis);
     std::int64_t const n = grid_.extent[a], radius = kernel_.radius[a];
-    if (!wraps_[a] && grid_.boundary[a] != GridBoundary::neumann) continue;
+    if (!is_mirrored(a) || (axis == 2 && kernel_.update_ends != nullptr)) continue;
     bool const begins = array.box().low[a] == 0, ends = array.box().high[a] == n;
     for (std::int64_t k = 1; k <= radius; ++k)
       for (bool const below : {true, false}) {
@@ -76,7 +75,11 @@ void Pass::mirror(GridArray const& array, Box const& box) const {
         Box cells = around;
         cells.low[a] = from, cells.high[a] = from + 1;
         if (axis == 2) {
-          copy_along_rows(array, cells, to - from);
+          for (std::int64_t i = cells.low[0]; i < cells.high[0]; ++i) {
+            std::byte* const first = array.at(i, cells.low[1], from);
+            copy_column(first, first + (to - from) * array.value_bytes(),
+                        array.stride(1) * array.value_bytes(), cells.extent(1), bytes);
+          }
           continue;
         }
         std::size_t const row = static_cast<std::size_t>(cells.extent(2)) * bytes;
@@ -93,15 +96,18 @@ void Pass::update(StepArrays const& arrays, Box const& cells) {
   GridArray const& out = *arrays.written[0];
   // the longer of the first two axes is that of the rows of a block: so that a call has much to do
   bool const planes = cells.extent(1) > 1;
-  std::int64_t const next = out.stride(planes ? 1 : 0);
-  std::int64_t const to_plane = out.stride(0) * out.value_bytes(), to_row = out.stride(1) * out.value_bytes();
-  CellBlock const block{out_rows_.data(),
-                        in_rows_.data(),
-                        in_strides_.data(),
-                        next,
-                        planes ? cells.extent(1) : cells.extent(0),
-                        cells.extent(2),
-                        kernel_.parameters.data()};
+  std::int64_t const rows = planes ? cells.extent(1) : cells.extent(0), next = out.stride(planes ? 1 : 0);
+  std::int64_t const bytes = out.value_bytes(), to_plane = out.stride(0) * bytes,
+                     to_row = out.stride(1) * bytes;
+  CellBlock block{out_rows_.data(), in_rows_.data(),          in_strides_.data(), next, rows,
+                  cells.extent(2),  kernel_.parameters.data()};
+  if (kernel_.update_ends != nullptr && is_mirrored(2)) {
+    std::int64_t const n = grid_.extent[2], beyond = wraps_[2] ? n - 1 : 0;
+    if (cells.low[2] == 0) block.before = beyond;
+    if (cells.high[2] == n) block.after = -beyond;
+  }
+  CellFunction const step_rows =
+      block.before == -1 && block.after == 1 ? kernel_.update : kernel_.update_ends;
   std::fill(in_strides_.begin(), in_strides_.end(), next);  // all arrays are alike
   for (int f = 0; f < kernel_.fields; ++f)
     out_rows_[at(f)] = arrays.written[at(f)]->at(cells.low[0], cells.low[1], cells.low[2]);
@@ -112,11 +118,10 @@ void Pass::update(StepArrays const& arrays, Box const& cells) {
     for (int a = -r[0]; a <= r[0]; ++a)
       for (int b = -r[1]; b <= r[1]; ++b) in_rows_[row++] = here + a * to_plane + b * to_row;
   }
-  kernel_.update(block);
-  for (std::int64_t plane = cells.low[0] + 1; planes && plane < cells.high[0]; ++plane) {
+  for (std::int64_t plane = cells.low[0]; plane < (planes ? cells.high[0] : cells.low[0] + 1); ++plane) {
+    step_rows(block);
     for (void const*& one : in_rows_) one = static_cast<std::byte const*>(one) + to_plane;
     for (void*& one : out_rows_) one = static_cast<std::byte*>(one) + to_plane;
-    kernel_.update(block);
   }
 }
 

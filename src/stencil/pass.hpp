@@ -39,7 +39,8 @@ class Pass {
   /// mirrored: `mirror` of the last step too, of others always.
   void take(std::array<StepArrays const*, 2> const& arrays, int steps, Box const& wanted, bool mirrored);
   /// Writes the mirrored cells beyond Neumann boundaries that the array's own box touches, and those of the
-  /// other end where an axis wraps here, of cells of `box`.
+  /// other end where an axis wraps here, of cells of `box`; at the ends of rows only where the kernel does not look
+  /// there itself (StencilKernel::update_ends).
   void mirror(GridArray const& array, Box const& box) const;
 
  private:
@@ -49,6 +50,8 @@ class Pass {
   /// One step of all cells of a box, by pieces of its rows.
   void step(StepArrays const& arrays, Box const& cells, bool mirrored);
   void update(StepArrays const& arrays, Box const& cells);
+  /// Whether cells beyond the ends of an axis are those of `mirror`.
+  bool is_mirrored(std::size_t axis) const;
 
   Grid grid_;
   StencilKernel kernel_;

@@ -109,7 +109,7 @@ class Bench {
         kernel_(o.grid->kernel(o.axes(), o.value_bytes())),
         dealt_(o.dealt->options(group_, o.axes())) {
     StencilKernel idle = kernel_;
-    idle.update = nothing;
+    idle.update = nothing, idle.update_ends = nullptr;
     for (StencilVariant const& variant : o.variants) {
       if (variant.obstacle[0] != '\0') continue;
       StencilOptions const options = options_of(variant);

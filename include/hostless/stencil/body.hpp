@@ -128,6 +128,55 @@ HOSTLESS_HOST_DEVICE void update_row(Body const& body, T const* const (&in)[Host
   }
 }
 
+/// A row of cells, and where the neighbours before and after it are read (CellBlock::before, after).
+struct RowEnds {
+  std::int64_t cells, before = -1, after = 1;
+  std::int64_t place(std::int64_t cell) const {
+    return cell < 0 ? cell + before + 1 : cell >= cells ? cell + after - 1 : cell;
+  }
+};
+
+/// As HostCell of a Pack V, or of a T, of any cells of a row with its ends.
+template <class T, class Body, class V>
+class EndCell {
+  using Cell = HostCell<T, Body, V>;
+
+ public:
+  using value_type = V;
+  EndCell(T const* const (&in)[Cell::rows], std::int64_t first, RowEnds const& row)
+      : in_(in), first_(first), row_(row) {}
+  V of(int field, int y, int x) const requires(Body::axes == 2) { return at(field, y, 0, x); }
+  V of(int field, int z, int y, int x) const requires(Body::axes == 3) { return at(field, z, y, x); }
+  template <class... Offsets>
+  V operator()(Offsets... offsets) const {
+    return of(0, offsets...);
+  }
+
+ private:
+  V at(int field, int a, int b, int c) const {
+    T const* const row = in_[Cell::row(field, a, b)];
+    if constexpr (std::is_same_v<V, T>) {
+      return row[row_.place(first_ + c)];
+    } else {
+      if (c == -1 && first_ == 0 && row_.before >= 0) return before(row);
+      if (c == 1 && first_ + V::width == row_.cells && row_.after <= 0) return after(row);
+      return V::load(row + first_ + c);
+    }
+  }
+  /// Of the first pack of a row, which may be the last one of a row that wraps.
+  V before(T const* row) const {
+    if (row_.before == 0) return V::first_twice(V::load(row));
+    return V::last_and(V::load(row + row_.before + 1 - V::width), V::load(row));
+  }
+  V after(T const* row) const {
+    if (row_.after == 0) return V::last_twice(V::load(row + first_));
+    return V::and_first(V::load(row + first_), V::load(row + row_.cells - 1 + row_.after));
+  }
+  T const* const (&in_)[Cell::rows];
+  std::int64_t first_;
+  RowEnds const& row_;
+};
+
 /// As HostCell of a Pack V, of rows that are read a pack after the other: neighbours along a row are put together
 /// from two of them, where a load of their own would touch two cache lines.
 template <class T, class Body, class V>
@@ -177,25 +226,41 @@ class PassingCell {
 /// Cells of a row, a pack at a time. Those in the middle begin where a pack of `out` does, for others touch two
 /// cache lines each; what lies before and behind is computed as a whole pack too, some cells of it again: one by
 /// one they would take as long as many packs.
-template <class T, class Body, class V>
+///
+/// ends  whether neighbours of its ends are read elsewhere than beside them
+template <class T, class Body, class V, bool ends>
 void update_row_by_packs(Body const& body, T const* const (&in)[HostCell<T, Body>::rows],
-                         T* const (&out)[fields_of_body<Body>()], std::int64_t cells) {
+                         T* const (&out)[fields_of_body<Body>()], RowEnds const& row) {
+  constexpr int fields = fields_of_body<Body>();
+  auto const cells = row.cells;
   if (cells < V::width) {
     if constexpr (V::bytes > 16)
-      return update_row_by_packs<T, Body, Pack<T, V::bytes / 2>>(body, in, out, cells);
-    else
-      return update_row<T, Body>(body, in, out, 0, cells);
+      return update_row_by_packs<T, Body, Pack<T, V::bytes / 2>, ends>(body, in, out, row);
+    if constexpr (!ends) return update_row<T, Body>(body, in, out, 0, cells);
+    for (std::int64_t cell = 0; cell < cells; ++cell) {
+      auto const values = body(EndCell<T, Body, T>(in, cell, row));
+      if constexpr (fields == 1) {
+        out[0][cell] = values;
+      } else {
+        for (int f = 0; f < fields; ++f) out[f][cell] = values[static_cast<std::size_t>(f)];
+      }
+    }
+    return;
   }
   auto const keep = [&](auto const& here, std::int64_t first) {
-    if constexpr (fields_of_body<Body>() == 1) {
+    if constexpr (fields == 1) {
       body(here).store(out[0] + first);
     } else {
       auto const values = body(here);
-      for (int f = 0; f < fields_of_body<Body>(); ++f)
-        values[static_cast<std::size_t>(f)].store(out[f] + first);
+      for (int f = 0; f < fields; ++f) values[static_cast<std::size_t>(f)].store(out[f] + first);
     }
   };
-  auto const update = [&](std::int64_t first) { keep(HostCell<T, Body, V>(in, first), first); };
+  auto const update = [&](std::int64_t first) {
+    if constexpr (ends)
+      keep(EndCell<T, Body, V>(in, first, row), first);
+    else
+      keep(HostCell<T, Body, V>(in, first), first);
+  };
   auto const values_before = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out[0]) / sizeof(T));
   std::int64_t first = -values_before & (V::width - 1);
   if (first > 0) update(0);
@@ -228,7 +293,8 @@ HOSTLESS_HOST_DEVICE void update_row_by_cells(Body const& body, T const* const (
 }
 
 /// bytes  of a pack; 0: none
-template <class T, class Body, int bytes>
+/// ends   as StencilKernel::update_ends; a function of its own, for both in one have too few registers
+template <class T, class Body, int bytes, bool ends>
 HOSTLESS_HOST_DEVICE void update_cells(CellBlock const& block) {
   Body body;
   if constexpr (!std::is_empty_v<Body>)
@@ -242,7 +308,8 @@ HOSTLESS_HOST_DEVICE void update_cells(CellBlock const& block) {
   for (int f = 0; f < fields; ++f) out[f] = static_cast<T*>(fixed.out[f]);
   for (std::int64_t row = 0; row < fixed.rows; ++row) {
     if constexpr (bytes > 0)
-      update_row_by_packs<T, Body, Pack<T, bytes>>(body, in, out, fixed.cells);
+      update_row_by_packs<T, Body, Pack<T, bytes>, ends>(body, in, out,
+                                                         {fixed.cells, fixed.before, fixed.after});
     else
       update_row_by_cells<T, Body>(body, in, out, fixed.cells);
     for (int k = 0; k < rows; ++k) in[k] += strides[k];
@@ -250,17 +317,17 @@ HOSTLESS_HOST_DEVICE void update_cells(CellBlock const& block) {
   }
 }
 
-template <class T, class Body, bool packs = packs_of_body<Body>()>
+template <class T, class Body, bool packs = packs_of_body<Body>(), bool ends = false>
 HOSTLESS_TARGET_BASELINE void update_cells_baseline(CellBlock const& block) {
-  update_cells<T, Body, packs ? 16 : 0>(block);
+  update_cells<T, Body, packs ? 16 : 0, ends>(block);
 }
-template <class T, class Body, bool packs = packs_of_body<Body>()>
+template <class T, class Body, bool packs = packs_of_body<Body>(), bool ends = false>
 HOSTLESS_TARGET_V3 void update_cells_v3(CellBlock const& block) {
-  update_cells<T, Body, packs ? 32 : 0>(block);
+  update_cells<T, Body, packs ? 32 : 0, ends>(block);
 }
-template <class T, class Body, bool packs = packs_of_body<Body>()>
+template <class T, class Body, bool packs = packs_of_body<Body>(), bool ends = false>
 HOSTLESS_TARGET_V4 void update_cells_v4(CellBlock const& block) {
-  update_cells<T, Body, packs ? 64 : 0>(block);
+  update_cells<T, Body, packs ? 64 : 0, ends>(block);
 }
 
 /// The kernel of a functor for values of type T, by the best instruction set of this processor.
@@ -277,6 +344,7 @@ StencilKernel kernel_of(Body const& body, std::string name) {
   kernel.fields = fields_of_body<Body>();
   kernel.coefficients = coefficients_of_body<Body>();
   kernel.value_bytes = sizeof(T);
+  constexpr bool has_ends = packs_of_body<Body>() && Body::radius == 1;
   if constexpr (!std::is_empty_v<Body>) {
     kernel.parameters.resize(sizeof(Body));
     std::memcpy(kernel.parameters.data(), &body, sizeof(Body));
@@ -284,12 +352,15 @@ StencilKernel kernel_of(Body const& body, std::string name) {
   switch (active_isa()) {
     case Isa::v4:
       kernel.update = update_cells_v4<T, Body>;
+      if constexpr (has_ends) kernel.update_ends = update_cells_v4<T, Body, true, true>;
       break;
     case Isa::v3:
       kernel.update = update_cells_v3<T, Body>;
+      if constexpr (has_ends) kernel.update_ends = update_cells_v3<T, Body, true, true>;
       break;
     case Isa::baseline:
       kernel.update = update_cells_baseline<T, Body>;
+      if constexpr (has_ends) kernel.update_ends = update_cells_baseline<T, Body, true, true>;
       break;
   }
   return kernel;

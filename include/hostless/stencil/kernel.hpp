@@ -17,6 +17,9 @@ struct CellBlock {
   std::int64_t out_stride = 0;
   std::int64_t rows = 0, cells = 0;
   void const* parameters = nullptr;  ///< StencilKernel::parameters
+  /// Of StencilKernel::update_ends: where the neighbour before the first cell of each row is read, counted from that
+  /// cell, and the one after the last cell, from that: 0 where a row's end is mirrored.
+  std::int64_t before = -1, after = 1;
 };
 
 /// Updates a block; called by several threads at once, on blocks that do not overlap.
@@ -33,6 +36,8 @@ struct StencilKernel {
   int coefficients = 0;         ///< further arrays, which it only reads
   std::size_t value_bytes = 8;  ///< 4: fp32, 8: fp64
   CellFunction update = nullptr;
+  /// May be there: the same, which heeds CellBlock::before and after, so that nothing need lie beyond a row.
+  CellFunction update_ends = nullptr;
   std::vector<std::byte> parameters;  ///< numbers that it was made with
 
   int arrays() const { return fields + coefficients; }

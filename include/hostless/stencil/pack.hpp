@@ -38,6 +38,9 @@ class Pack {
   /// `after`.
   static Pack last_and(Pack const& before, Pack const& here) { return joined<width - 1>(before, here); }
   static Pack and_first(Pack const& here, Pack const& after) { return joined<1>(here, after); }
+  /// The first value of `here` twice and all others but the last; all but the first, and the last twice.
+  static Pack first_twice(Pack const& here) { return joined<-1>(here, here); }
+  static Pack last_twice(Pack const& here) { return joined<1, width - 1>(here, here); }
 
   friend Pack operator+(Pack const& a, Pack const& b) {
     Pack found;
@@ -61,22 +64,26 @@ class Pack {
   }
 
  private:
-  template <int from>
+  /// Which of the values of two, one after the other, is the k-th from `from` on.
+  static constexpr int index(int k, int most) { return k < 0 ? 0 : k > most ? most : k; }
+  template <int from, int most = 2 * width - 1>
   static Pack joined(Pack const& low, Pack const& high) {
 #if defined(HOSTLESS_GPU_COMPILER)  // nvcc's front end hands pack expansions of builtins on unexpanded
     Pack found;
-    for (int k = 0; k < width; ++k)
-      found.values_[k] = from + k < width ? low.values_[from + k] : high.values_[from + k - width];
+    for (int k = 0; k < width; ++k) {
+      int const i = index(from + k, most);
+      found.values_[k] = i < width ? low.values_[i] : high.values_[i - width];
+    }
     return found;
 #else
     return [&]<int... k>(std::integer_sequence<int, k...>) {
       Pack found;
 #if defined(__clang__) || __GNUC__ >= 12
-      found.values_ = __builtin_shufflevector(low.values_, high.values_, (from + k)...);
+      found.values_ = __builtin_shufflevector(low.values_, high.values_, index(from + k, most)...);
 #else
       using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
       typedef Index Indices __attribute__((vector_size(size)));
-      found.values_ = __builtin_shuffle(low.values_, high.values_, Indices{(from + k)...});
+      found.values_ = __builtin_shuffle(low.values_, high.values_, Indices{index(from + k, most)...});
 #endif
       return found;
     }

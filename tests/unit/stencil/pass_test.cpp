@@ -98,7 +98,9 @@ void expect_equal(Grid const& grid, int steps) {
   Box const box{{0, 0, 0}, grid.extent};
   std::array<std::int64_t, 3> halo{};
   for (std::size_t a = 0; a < 3; ++a)
-    halo[a] = grid.boundary[a] == GridBoundary::neumann ? kernel.radius[a] : 0;
+    halo[a] = grid.boundary[a] == GridBoundary::neumann && (a < 2 || kernel.update_ends == nullptr)
+                  ? kernel.radius[a]
+                  : 0;
   Pass pass(grid, kernel, {}, {512, 2048});
   std::array<std::vector<GridArray>, 2> fields;
   std::vector<GridArray> coefficients;
