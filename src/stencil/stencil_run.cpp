@@ -42,10 +42,12 @@ CacheRoom const& cache_room() {
   return found;
 }
 
-/// Bytes of a box whose steps are as fast one by one as blocked: of three axes, a step is as long about its rows
-/// as about what the last cache delivers (docs/performance-cpu.md).
-std::int64_t plain_bytes(StencilKernel const& kernel) {
-  return kernel.axes == 3 ? cache_room().share : cache_room().of_core.own / 2;
+/// Bytes of a box whose steps are as fast one by one as blocked (docs/performance-cpu.md): of three axes, a step is as
+/// long about its rows as about what the last cache delivers, and an axis that wraps has halos in blocked ones alone.
+std::int64_t plain_bytes(StencilKernel const& kernel, Grid const& grid) {
+  if (kernel.axes < 3) return cache_room().of_core.own / 2;
+  bool const wraps = std::count(grid.boundary.begin(), grid.boundary.end(), GridBoundary::periodic) > 0;
+  return wraps ? cache_room().share : cache_room().share / 2;
 }
 
 /// Calls copy(cell of ours, cell of the caller's, bytes) for every row of a box, or every cell where the
@@ -390,7 +392,7 @@ StencilRun::StencilRun(Transport& transport, Grid const& grid, StencilKernel con
   StencilCosts costs;
   if (options.depth == 0 && deepest_halo(partition, kernel) > 0)
     costs = measure_costs(transport, partition, kernel, options);
-  std::int64_t const cache = group.min(plain_bytes(kernel));  // machines may differ
+  std::int64_t const cache = group.min(plain_bytes(kernel, grid));  // machines may differ
   group.together([&] {
     StepsChosen const steps = choose_steps(partition, kernel, options, costs, cache);
     parts_ = std::make_unique<Parts>(transport, partition, kernel, steps);

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "hostless/base/host_device.hpp"
+
+/// What a functor of hostless/stencil/body.hpp is, and through what it sees a cell's neighbourhood in rows of host memory.
+namespace hostless {
+
+template <class Body>
+constexpr int fields_of_body() {
+  if constexpr (requires { Body::fields; })
+    return Body::fields;
+  else
+    return 1;
+}
+template <class Body>
+constexpr int coefficients_of_body() {
+  if constexpr (requires { Body::coefficients; })
+    return Body::coefficients;
+  else
+    return 0;
+}
+template <class Body>
+constexpr bool star_of_body() {
+  if constexpr (requires { Body::star; })
+    return Body::star;
+  else
+    return true;
+}
+template <class Body>
+constexpr bool packs_of_body() {
+  if constexpr (requires { Body::packs; })
+    return Body::packs;
+  else
+    return false;
+}
+/// Of the axes of Grid.
+template <class Body>
+constexpr std::array<int, 3> radius_of_body() {
+  return {Body::axes > 1 ? Body::radius : 0, Body::axes > 2 ? Body::radius : 0, Body::radius};
+}
+
+/// The neighbourhood of one cell, as a functor sees it: rows of host memory and the cell's number in them. Of a
+/// Pack V that of as many cells, from that number on.
+template <class T, class Body, class V = T>
+class HostCell {
+ public:
+  using value_type = V;
+  static constexpr std::array<int, 3> radius = radius_of_body<Body>();
+  static constexpr int rows =
+      (fields_of_body<Body>() + coefficients_of_body<Body>()) * (2 * radius[0] + 1) * (2 * radius[1] + 1);
+
+  /// As StencilKernel::row.
+  static constexpr int row(int field, int a, int b) {
+    return (field * (2 * radius[0] + 1) + a + radius[0]) * (2 * radius[1] + 1) + b + radius[1];
+  }
+  HOSTLESS_HOST_DEVICE HostCell(T const* const (&in)[rows], std::int64_t cell) : in_(in), cell_(cell) {}
+  HOSTLESS_HOST_DEVICE V of(int field, int x) const requires(Body::axes == 1) { return at(field, 0, 0, x); }
+  HOSTLESS_HOST_DEVICE V of(int field, int y, int x) const requires(Body::axes == 2) {
+    return at(field, y, 0, x);
+  }
+  HOSTLESS_HOST_DEVICE V of(int field, int z, int y, int x) const requires(Body::axes == 3) {
+    return at(field, z, y, x);
+  }
+  template <class... Offsets>
+  HOSTLESS_HOST_DEVICE V operator()(Offsets... offsets) const {
+    return of(0, offsets...);
+  }
+
+ private:
+  HOSTLESS_HOST_DEVICE V at(int field, int a, int b, int c) const {
+    T const* const row = in_[HostCell::row(field, a, b)];
+    if constexpr (std::is_same_v<V, T>)
+      return row[cell_ + c];
+    else
+      return V::load(row + cell_ + c);
+  }
+  T const* const (&in_)[rows];
+  std::int64_t cell_;
+};
+
+/// A row of cells, and where the neighbours before and after it are read (CellBlock::before, after).
+struct RowEnds {
+  std::int64_t cells, before = -1, after = 1;
+  std::int64_t value_index(std::int64_t cell) const {
+    return cell < 0 ? cell + before + 1 : cell >= cells ? cell + after - 1 : cell;
+  }
+};
+
+/// As HostCell of a Pack V, or of a T, of any cells of a row with its ends.
+template <class T, class Body, class V>
+class EndCell {
+  using Cell = HostCell<T, Body, V>;
+
+ public:
+  using value_type = V;
+  EndCell(T const* const (&in)[Cell::rows], std::int64_t first, RowEnds const& row)
+      : in_(in), first_(first), row_(row) {}
+  V of(int field, int y, int x) const requires(Body::axes == 2) { return at(field, y, 0, x); }
+  V of(int field, int z, int y, int x) const requires(Body::axes == 3) { return at(field, z, y, x); }
+  template <class... Offsets>
+  V operator()(Offsets... offsets) const {
+    return of(0, offsets...);
+  }
+
+ private:
+  V at(int field, int a, int b, int c) const {
+    T const* const row = in_[Cell::row(field, a, b)];
+    if constexpr (std::is_same_v<V, T>) {
+      return row[row_.value_index(first_ + c)];
+    } else {
+      if (c == -1 && first_ == 0 && row_.before >= 0) return before(row);
+      if (c == 1 && first_ + V::width == row_.cells && row_.after <= 0) return after(row);
+      return V::load(row + first_ + c);
+    }
+  }
+  /// Of the first pack of a row, which may be the last one of a row that wraps.
+  V before(T const* row) const {
+    if (row_.before == 0) return V::first_twice(V::load(row));
+    return V::last_and(V::load(row + row_.before + 1 - V::width), V::load(row));
+  }
+  V after(T const* row) const {
+    if (row_.after == 0) return V::last_twice(V::load(row + first_));
+    return V::and_first(V::load(row + first_), V::load(row + row_.cells - 1 + row_.after));
+  }
+  T const* const (&in_)[Cell::rows];
+  std::int64_t first_;
+  RowEnds const& row_;
+};
+
+/// As HostCell of a Pack V, of rows that are read a pack after the other: neighbours along a row are put together
+/// from two of them, where a load of their own would touch two cache lines.
+template <class T, class Body, class V>
+class PassingCell {
+  using Cell = HostCell<T, Body, V>;
+
+ public:
+  using value_type = V;
+  /// The packs at [first - width, first) and [first, first + width) of each row.
+  PassingCell(T const* const (&in)[Cell::rows], std::int64_t first) : in_(in), first_(first) {
+    each(
+        [&](auto k) { before_[k] = V::load(in_[k] + first - V::width), here_[k] = V::load(in_[k] + first); });
+  }
+  void fetch() {
+    each([&](auto k) { after_[k] = V::load(in_[k] + first_ + V::width); });
+  }
+  void pass() {
+    each([&](auto k) { before_[k] = here_[k], here_[k] = after_[k]; });
+    first_ += V::width;
+  }
+  std::int64_t first() const { return first_; }
+  V of(int field, int y, int x) const requires(Body::axes == 2) { return at(field, y, 0, x); }
+  V of(int field, int z, int y, int x) const requires(Body::axes == 3) { return at(field, z, y, x); }
+  template <class... Offsets>
+  V operator()(Offsets... offsets) const {
+    return of(0, offsets...);
+  }
+
+ private:
+  template <class Use>
+  static void each(Use const& use) {
+    [&]<std::size_t... k>(std::index_sequence<k...>) { (use(std::integral_constant<std::size_t, k>{}), ...); }
+    (std::make_index_sequence<Cell::rows>{});
+  }
+  V at(int field, int a, int b, int c) const {
+    int const k = Cell::row(field, a, b);
+    if (c == 0) return here_[k];
+    if (c == -1) return V::last_and(before_[k], here_[k]);
+    if (c == 1) return V::and_first(here_[k], after_[k]);
+    return V::load(in_[k] + first_ + c);
+  }
+  T const* const (&in_)[Cell::rows];
+  std::int64_t first_;
+  V before_[Cell::rows], here_[Cell::rows], after_[Cell::rows];
+};
+
+}  // namespace hostless
