@@ -40,6 +40,7 @@ class Counter {
   }
 
   void begin_slice(int s) {
+    owned_range_ = ColumnRange();
     for (std::size_t f = 0; f < shapes_.size(); ++f) {
       ranges_[f] = ColumnRange();
       sizes_[f] = 0;
@@ -52,12 +53,15 @@ class Counter {
   void add(int s, std::int64_t first_block_row, LocalPanel const& panel) {
     counted_.entries += panel.offset.back();
     ghosts_.add(s, first_block_row, panel);
+    for (std::int32_t const column : panel.column)
+      if (column >= 0 && column < owned_) owned_range_.add(column);
     if (csr_ != no) add_csr(s, panel);
     if (bsr_ != no) add_bsr(s, first_block_row, panel);
     if (sell_ != no) add_sell(first_block_row, panel);
   }
 
   void end_slice(int s) {
+    counted_.owned_reads.push_back(owned_reads(s));
     for (std::size_t f = 0; f < shapes_.size(); ++f) {
       Shape& shape = shapes_[f];
       ColumnRange const& range = ranges_[f];
@@ -95,6 +99,19 @@ class Counter {
     shape.start.reserve(static_cast<std::size_t>(starts));
     shapes_.push_back(std::move(shape));
     return shapes_.size() - 1;
+  }
+
+  /// What the entries read and the rows themselves; filled-in zeros lie at most a group beside them.
+  RowRange owned_reads(int s) const {
+    ColumnRange all = owned_range_;
+    std::int64_t const first = tiling_.first(s) * tiling_.block, last = tiling_.first(s + 1) * tiling_.block;
+    if (first < last) {
+      all.add(first);
+      all.add(last - 1);
+    }
+    if (all.empty()) return {};
+    std::int64_t const beside = std::int64_t{group_block_rows} * tiling_.block;
+    return {std::max<std::int64_t>(all.least - beside, 0), std::min(all.most + 1 + beside, owned_)};
   }
 
   static std::uint32_t relative(std::int64_t offset, int slice) {
@@ -219,6 +236,7 @@ class Counter {
   Counted counted_;
   std::vector<Shape> shapes_;
   std::size_t csr_ = no, bsr_ = no, sell_ = no;
+  ColumnRange owned_range_;          // of the slice at hand: rows that its entries read
   std::vector<ColumnRange> ranges_;  // of the slice at hand, one a shape
   std::vector<std::int64_t> sizes_;  // stored columns of the slice at hand, one a shape
   Halves halves_;

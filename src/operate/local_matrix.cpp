@@ -215,6 +215,7 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
     std::size_t const best = choose(counted, tiling.block, tiling.threads_per_row, storage_->why);
     storage_->shape = std::move(counted.candidates[best]);
     storage_->reads = std::move(counted.ghosts);
+    storage_->owned_reads = std::move(counted.owned_reads);
     storage_->order = std::move(counted.order);
     if (storage_->shape.ring == 0) storage_->order.threads = 0;
     storage_->entries = counted.entries;
@@ -246,13 +247,16 @@ bool LocalMatrix::reads_ghosts(int slice) const {
   return storage_->reads.first[slice] != storage_->reads.first[slice + 1];
 }
 GhostReads const& LocalMatrix::ghost_reads() const { return storage_->reads; }
+RowRange LocalMatrix::owned_reads(int slice) const {
+  return storage_->owned_reads[static_cast<std::size_t>(slice)];
+}
 
 std::int64_t LocalMatrix::bytes() const {
   MatrixStorage const& s = *storage_;
   std::int64_t const padding = value_padding * 8 * 2;  // of both arrays of values
   return bytes_per_sweep() + padding + bytes_of(s.reads.first) + bytes_of(s.reads.ghost) +
-         bytes_of(s.shape.reads) + bytes_of(s.first_reads) + bytes_of(s.order.interior) +
-         bytes_of(s.order.boundary);
+         bytes_of(s.owned_reads) + bytes_of(s.shape.reads) + bytes_of(s.first_reads) +
+         bytes_of(s.order.interior) + bytes_of(s.order.boundary);
 }
 
 std::int64_t LocalMatrix::bytes_per_sweep() const {

@@ -39,6 +39,7 @@ struct Shape {
 struct Counted {
   std::vector<Shape> candidates;  ///< in the order CSR, BSR, sliced ELL; those not asked for are left out
   GhostReads ghosts;
+  std::vector<RowRange> owned_reads;  ///< [slices]
   SweepOrder order;
   std::int64_t entries = 0;
 };
@@ -52,6 +53,7 @@ struct MatrixStorage {
   bool complete = false;  ///< built to the end
   Shape shape;
   GhostReads reads;
+  std::vector<RowRange> owned_reads;  ///< [slices]
   SweepOrder order;
   std::vector<std::int64_t> first_reads;  ///< [slices + 1]: a slice's slots in shape.reads
   std::int64_t window = 0;                ///< units of x that a window of several right-hand sides has

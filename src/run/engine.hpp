@@ -94,6 +94,8 @@ class Engine {
   }
   /// So many columns from now on: before a text, and afterwards again those of `state` alone.
   void work_on(std::span<State> states, std::int64_t stride);
+  /// Whether gathered fields are formed in the sweep that multiplies them (FormedAhead).
+  bool forms_ahead() const { return columns.size() > 1 && multiplier.matrix != nullptr && !function; }
   /// Whether a phase of this gate has a column to work on.
   bool open(Gate gate) const { return any_open(columns.data(), static_cast<int>(columns.size()), gate); }
   bool goes_on(Gate gate) const {

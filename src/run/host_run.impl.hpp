@@ -3,6 +3,7 @@
 // wait after every phase; `graph` (graph_run.impl.hpp) records these verbs and replays them.
 
 #include <exception>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"
 #include "run/engine.hpp"
+#include "run/formed_ahead.hpp"
+#include "run/put_off.hpp"
 
 namespace hostless::host {
 
@@ -30,7 +33,9 @@ class ThreadRun {
       : e_(engine),
         thread_(thread),
         threads_(count),
-        room_(engine.multiplier.matrix, static_cast<int>(engine.columns.size())) {}
+        room_(engine.multiplier.matrix, static_cast<int>(engine.columns.size())) {
+    if (engine.forms_ahead()) ahead_.emplace(*engine.multiplier.matrix, engine.order, thread, count);
+  }
 
   InMemory keep(double* values) const { return {values}; }
   InMemory scratch(double* values) const { return {values}; }
@@ -68,22 +73,33 @@ class ThreadRun {
   void sweep(InMemory p, Into<K> into, Body const& body, Decision const& decide, Views... views) {
     if (!open()) return;
     Stopwatch watch(*this, &PhaseTimes::sweep_s);
-    products<K>(p, body, p, views...);
-    barrier([&] {
-      static_cast<void>(e_.exchange.wait());  // a loss shows in the sum
-      if constexpr (K > 0) {
-        e_.begin_sum(gate_, K);
-        e_.finish_sum(gate_, into, decide);
-      } else {
-        e_.check();
-      }
-    });
+    products<K>(
+        p, body, [](int) {}, p, views...);
+    end_sweep<K>(into, decide);
   }
-  /// Forms the gathered field first.
-  template <class Body, class View, class... Rest>
-  void sweep(Fused<InMemory, Body, View> const& formed, Rest... rest) {
-    publish(formed.field, formed.body, formed.view);
-    sweep(formed.field, rest...);
+  /// Forms the gathered field first. Several right-hand sides: in the sweep, each slice before it is read, and
+  /// x is advanced on the way by what it is owed of the direction that is overwritten.
+  template <class Former, class View, int K, class Body, class Decision, class... Views>
+  void sweep(Fused<InMemory, Former, View> const& formed, Into<K> into, Body const& body,
+             Decision const& decide, Views... views) {
+    InMemory const p = formed.field;
+    if (!ahead_) {
+      publish(p, formed.body, formed.view);
+      sweep(p, into, body, decide, views...);
+      return;
+    }
+    if (!open()) return;
+    Stopwatch watch(*this, &PhaseTimes::sweep_s);
+    std::uint32_t const forms = open_columns();
+    auto const form = [&](int slice) { form_slice(slice, formed.body, p, formed.view); };
+    ahead_->form_early(form);
+    if (e_.exchange.sends()) ahead_->form_all(form);
+    barrier([&] { start_exchange(); });
+    products<K>(
+        p, body, [&](int slice) { ahead_->form_for(slice, form); }, p, views...);
+    owed_.columns &= ~forms;
+    forms_by_sweep_ = true;
+    end_sweep<K>(into, decide);
   }
   template <class... Rest>
   void sweep(Begun<InMemory> begun, Rest... rest) {
@@ -93,6 +109,24 @@ class ThreadRun {
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
     if (!open()) return;
+    all_rows<K>(into, body, decide, views...);
+  }
+  /// Where the sweep forms the direction, x waits until then for its step along it.
+  template <int K, AdvancesAndMore Body, class Decision>
+  void rows(Into<K> into, Body const& body, Decision const& decide, InMemory x, InMemory r, InMemory q,
+            InMemory p) {
+    if (!open()) return;
+    if (!forms_by_sweep_) return all_rows<K>(into, body, decide, x, r, q, p);
+    owed_.x = x;
+    owed_.p = p;
+    for_each_column([&](int column, State const& state, std::int64_t) {
+      owed_.step[column] = Body::step(state);
+      owed_.columns |= 1u << column;
+    });
+    all_rows<K>(into, body.now(), decide, r, q);
+  }
+  template <int K, class Body, class Decision, class... Views>
+  void all_rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
     Stopwatch watch(*this, &PhaseTimes::rows_s);
     each<K>(body, views...);
     barrier([&] {
@@ -120,7 +154,9 @@ class ThreadRun {
   void repeat(Gate gate, Text const& text) {
     Gate const outer = std::exchange(gate_, gate);
     while (e_.goes_on(gate_)) {
+      std::uint32_t const open = open_columns();
       for (int k = 0; k < e_.options.check_interval; ++k) text();  // closed phases skip themselves
+      if (owed_.columns != 0 && (open_columns() != open || !e_.goes_on(gate_))) settle();
     }
     gate_ = outer;
   }
@@ -162,6 +198,13 @@ class ThreadRun {
     }
   }
 
+  /// use(slice) for this thread's share of the slices, where nobody multiplies.
+  template <class Use>
+  void for_each_of_rows(Use const& use) const {
+    int const end = static_cast<int>(piece(thread_ + 1, threads_, e_.tiling.slices));
+    for (int s = static_cast<int>(piece(thread_, threads_, e_.tiling.slices)); s < end; ++s) use(s);
+  }
+
   template <class Completion>
   void barrier(Completion const& completion) {
     e_.disturb(thread_);
@@ -181,31 +224,89 @@ class ThreadRun {
   void each(Body const& body, Views... views) {
     concretely(body, [&](auto const& concrete) {
       using Concrete = std::remove_cvref_t<decltype(concrete)>;
-      auto const share = [&](int thread) {
-        return static_cast<int>(piece(thread, threads_, e_.tiling.slices));
-      };
       for_each_column([&](int column, State const& state, std::int64_t offset) {
         auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
           rows_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, state, partial,
                                                      in_column(concrete, offset), views.in_column(offset)...);
         };
-        for (int s = share(thread_); s < share(thread_ + 1); ++s) run_slice(call, s, e_.partial(s, column));
+        for_each_of_rows([&](int s) { run_slice(call, s, e_.partial(s, column)); });
       });
     });
   }
 
-  template <int K, class Body, class... Views>
-  void products(InMemory p, Body const& body, Views... views) {
+  std::uint32_t open_columns() const {
+    std::uint32_t open = 0;
+    for_each_column([&](int column, State const&, std::int64_t) { open |= 1u << column; });
+    return open;
+  }
+  /// Of the columns that are open; x first, where it is owed of what is overwritten.
+  template <class Former, class View>
+  void form_slice(int slice, Former const& former, InMemory p, View view) {
+    concretely(former, [&](auto const& concrete) {
+      using Concrete = std::remove_cvref_t<decltype(concrete)>;
+      for_each_column([&](int column, State const& state, std::int64_t offset) {
+        auto const form = in_column(concrete, offset);
+        InMemory const own = p.in_column(offset), x = owed_.x.in_column(offset);
+        auto const from = view.in_column(offset);
+        if ((owed_.columns >> column & 1u) != 0) {
+          AdvanceThen<Concrete> const both{owed_.step[column], form};
+          run_slice(
+              [&](int s, double* partial) __attribute__((always_inline)) {
+                rows_of_slice<0, coupled_rows<Concrete>()>(e_.tiling, s, state, partial, both, own, from, x);
+              },
+              slice, nullptr);
+        } else {
+          run_slice(
+              [&](int s, double* partial) __attribute__((always_inline)) {
+                rows_of_slice<0, coupled_rows<Concrete>()>(e_.tiling, s, state, partial, form, own, from);
+              },
+              slice, nullptr);
+        }
+      });
+    });
+  }
+  /// x of all columns to where it belongs, before anybody reads it or overwrites the direction.
+  void settle() {
+    for (int c = 0; c < static_cast<int>(e_.columns.size()); ++c) {
+      if ((owed_.columns >> c & 1u) == 0) continue;
+      std::int64_t const offset = c * e_.column_stride;
+      Advance const body{owed_.step[c]};
+      InMemory const x = owed_.x.in_column(offset), p = owed_.p.in_column(offset);
+      State const& state = e_.columns[static_cast<std::size_t>(c)];
+      auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
+        rows_of_slice<0, 1>(e_.tiling, slice, state, partial, body, x, p);
+      };
+      for_each_of_rows([&](int s) { run_slice(call, s, nullptr); });
+    }
+    owed_.columns = 0;
+  }
+  template <int K, class Decision>
+  void end_sweep(Into<K> into, Decision const& decide) {
+    barrier([&] {
+      static_cast<void>(e_.exchange.wait());  // a loss shows in the sum
+      if constexpr (K > 0) {
+        e_.begin_sum(gate_, K);
+        e_.finish_sum(gate_, into, decide);
+      } else {
+        e_.check();
+      }
+    });
+  }
+
+  /// before(slice) is called before each.
+  template <int K, class Body, class Before, class... Views>
+  void products(InMemory p, Body const& body, Before const& before, InMemory own, Views... views) {
     if (e_.function) call_operator(p);
     Multiplied const multiplied = multiplied_columns(p);
     concretely(body, [&](auto const& concrete) {
       using Concrete = std::remove_cvref_t<decltype(concrete)>;
       auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
-        sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, partial, multiplied, concrete,
+        sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, partial, multiplied, concrete, own,
                                                     views...);
       };
       int polled = 0;
       for_each_of(e_.order.interior, e_.order.threads, [&](int s) {
+        before(s);
         run_slice(call, s, e_.partial(s));
         if (thread_ == 0 && (++polled & 7) == 0) e_.exchange.test();
       });
@@ -214,6 +315,7 @@ class ThreadRun {
       room_.begin_sweep();  // what of ghosts lies in a window is old
       for_each_of(e_.order.boundary, e_.order.threads, [&](int s) {
         if (threads_ == 1 && !multiplied.is_wide()) await_ghosts_of(s);
+        before(s);
         run_slice(call, s, e_.partial(s));
       });
     });
@@ -280,6 +382,15 @@ class ThreadRun {
   int thread_, threads_;
   SidesRoom room_;
   Gate gate_ = Gate::solve;
+  std::optional<FormedAhead> ahead_;  // of several right-hand sides
+  bool forms_by_sweep_ = false;       // the direction at hand was formed by the sweep that read it
+  // What x is owed: step p, of the columns of which a bit is set.
+  struct Owed {
+    std::uint32_t columns = 0;
+    double step[most_columns];
+    InMemory x{nullptr}, p{nullptr};
+  };
+  Owed owed_;
 };
 
 /// Runs text(run) on all threads of this rank. A thread that is lost ends the solve with `peer_lost` on all

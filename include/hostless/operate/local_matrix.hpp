@@ -68,6 +68,11 @@ struct SweepOrder {
   }
 };
 
+/// Rows [first, last).
+struct RowRange {
+  std::int64_t first = 0, last = 0;
+};
+
 struct MatrixStorage;
 struct MatrixView;
 struct RightHandSides;
@@ -150,6 +155,8 @@ class LocalMatrix {
   std::int64_t ring() const;
   bool reads_ghosts(int slice) const;
   GhostReads const& ghost_reads() const;
+  /// Owned rows whose x a product with the slice may read, or lie between such.
+  RowRange owned_reads(int slice) const;
 
   /// Bytes of all arrays held.
   std::int64_t bytes() const;
