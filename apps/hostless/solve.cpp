@@ -164,14 +164,6 @@ void describe(Options const& o, Matrix const& matrix, SolveReport& report) {
   report.provenance.libraries = transport_libraries();  // ranks have loaded it
 }
 
-std::vector<Error> all_unwritten(std::optional<Error> const& solution, Result const& result) {
-  std::vector<Error> all;
-  if (solution) all.push_back(*solution);
-  for (std::string const& problem : {result.checkpoint_problem, result.profile_problem})
-    if (!problem.empty()) all.emplace_back(ErrorCode::environment, problem);
-  return all;
-}
-
 // Nothing where it cannot be measured, which is told: a solve is worth more than what it is compared with.
 std::optional<double> read_bandwidth(int threads) {
   try {
@@ -254,7 +246,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
   } else {
     write_together(group, o.json, write_json);
   }
-  tell_unwritten(all_unwritten(unwritten, report.result));
+  tell_unwritten(all_unwritten(unwritten, {report.result.checkpoint_problem, report.result.profile_problem}));
   return exit_code(report.result.status);
 }
 

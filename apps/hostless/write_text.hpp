@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,16 @@ inline void write_text(std::string const& path, std::string const& text) {
     return;
   }
   write_whole_file(path, text);
+}
+
+/// A file that could not be written, and what the library says of others; empty: they are there.
+inline std::vector<Error> all_unwritten(std::optional<Error> const& file,
+                                        std::vector<std::string> const& others) {
+  std::vector<Error> all;
+  if (file) all.push_back(*file);
+  for (std::string const& problem : others)
+    if (!problem.empty()) all.emplace_back(ErrorCode::environment, problem);
+  return all;
 }
 
 /// What could not be written, all of it, when everything else has been. Errors  that of the first, if any

@@ -2,30 +2,16 @@
 // The verbs on the host. `host` is one thread; `persistent` is several threads that execute the same text and
 // wait after every phase; `graph` (graph_run.impl.hpp) records these verbs and replays them.
 
-#include <exception>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 
-#include "base/thread_team.hpp"
-#include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"
 #include "run/engine.hpp"
 #include "run/formed_ahead.hpp"
-#include "run/put_off.hpp"
+#include "run/fused_slices.impl.hpp"
 
 namespace hostless::host {
-
-/// Rows of a block row that a body couples: those of its preconditioner, else 1.
-template <class Body>
-constexpr int coupled_rows() {
-  if constexpr (requires { Body::coupled; }) {
-    return Body::coupled;
-  } else {
-    return 1;
-  }
-}
 
 class ThreadRun {
  public:
@@ -91,7 +77,7 @@ class ThreadRun {
     if (!open()) return;
     Stopwatch watch(*this, &PhaseTimes::sweep_s);
     std::uint32_t const forms = open_columns();
-    auto const form = [&](int slice) { form_slice(slice, formed.body, p, formed.view); };
+    auto const form = [&](int slice) { form_slice(e_, gate_, owed_, slice, formed.body, p, formed.view); };
     ahead_->form_early(form);
     if (e_.exchange.sends()) ahead_->form_all(form);
     barrier([&] { start_exchange(); });
@@ -239,45 +225,9 @@ class ThreadRun {
     for_each_column([&](int column, State const&, std::int64_t) { open |= 1u << column; });
     return open;
   }
-  /// Of the columns that are open; x first, where it is owed of what is overwritten.
-  template <class Former, class View>
-  void form_slice(int slice, Former const& former, InMemory p, View view) {
-    concretely(former, [&](auto const& concrete) {
-      using Concrete = std::remove_cvref_t<decltype(concrete)>;
-      for_each_column([&](int column, State const& state, std::int64_t offset) {
-        auto const form = in_column(concrete, offset);
-        InMemory const own = p.in_column(offset), x = owed_.x.in_column(offset);
-        auto const from = view.in_column(offset);
-        if ((owed_.columns >> column & 1u) != 0) {
-          AdvanceThen<Concrete> const both{owed_.step[column], form};
-          run_slice(
-              [&](int s, double* partial) __attribute__((always_inline)) {
-                rows_of_slice<0, coupled_rows<Concrete>()>(e_.tiling, s, state, partial, both, own, from, x);
-              },
-              slice, nullptr);
-        } else {
-          run_slice(
-              [&](int s, double* partial) __attribute__((always_inline)) {
-                rows_of_slice<0, coupled_rows<Concrete>()>(e_.tiling, s, state, partial, form, own, from);
-              },
-              slice, nullptr);
-        }
-      });
-    });
-  }
   /// x of all columns to where it belongs, before anybody reads it or overwrites the direction.
   void settle() {
-    for (int c = 0; c < static_cast<int>(e_.columns.size()); ++c) {
-      if ((owed_.columns >> c & 1u) == 0) continue;
-      std::int64_t const offset = c * e_.column_stride;
-      Advance const body{owed_.step[c]};
-      InMemory const x = owed_.x.in_column(offset), p = owed_.p.in_column(offset);
-      State const& state = e_.columns[static_cast<std::size_t>(c)];
-      auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
-        rows_of_slice<0, 1>(e_.tiling, slice, state, partial, body, x, p);
-      };
-      for_each_of_rows([&](int s) { run_slice(call, s, nullptr); });
-    }
+    for_each_of_rows([&](int slice) { settle_slice(e_, owed_, slice); });
     owed_.columns = 0;
   }
   template <int K, class Decision>
@@ -384,50 +334,7 @@ class ThreadRun {
   Gate gate_ = Gate::solve;
   std::optional<FormedAhead> ahead_;  // of several right-hand sides
   bool forms_by_sweep_ = false;       // the direction at hand was formed by the sweep that read it
-  // What x is owed: step p, of the columns of which a bit is set.
-  struct Owed {
-    std::uint32_t columns = 0;
-    double step[most_columns];
-    InMemory x{nullptr}, p{nullptr};
-  };
   Owed owed_;
 };
-
-/// Runs text(run) on all threads of this rank. A thread that is lost ends the solve with `peer_lost` on all
-/// of them.
-///
-/// Errors  what a thread threw (a user's function, memory), after all threads and ranks were told;
-///         environment:
-/// fewer threads than were asked for
-template <class Run = ThreadRun, class Text>
-void on_threads(Engine& engine, int count, Text const& text) {
-  std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(count));
-  auto const give_up = [&] {
-    engine.failed.store(true, std::memory_order_release);
-    engine.barrier.break_up();
-  };
-  auto const one = [&](int thread) {
-    try {
-      Run run(engine, thread, count);
-      text(run);
-      return true;
-    } catch (ThreadLost const&) {
-      give_up();
-    } catch (...) {
-      thrown[static_cast<std::size_t>(thread)] = std::current_exception();
-      give_up();
-    }
-    return false;
-  };
-  int const started = run_thread_team(count, one, give_up);
-  engine.check();
-  if (started < count) {
-    throw Error(ErrorCode::environment, "only " + std::to_string(started) + " of " + std::to_string(count) +
-                                            " threads can be started. Use fewer (--lanes).");
-  }
-  for (auto const& error : thrown) {
-    if (error) std::rethrow_exception(error);
-  }
-}
 
 }  // namespace hostless::host

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/whole_file.hpp"
 #include "solve/measure.hpp"
 #include "solve/methods/bodies.impl.hpp"
 #include "solve/methods/method_vectors.hpp"
@@ -189,18 +188,6 @@ std::vector<std::span<double>> Solver::Parts::saved() {
   return all;
 }
 
-// With what a preconditioner has left that is applied apart from the rows: a method may go on by reading it.
-std::vector<std::span<double>> Solver::Parts::checkpointed() {
-  auto all = saved();
-  if (!apart.empty()) all.emplace_back(apart);
-  return all;
-}
-
-void Solver::Parts::resume() {
-  state = read_checkpoint(group(), options.resume_file, identity, state, history, checkpointed());
-  if (state.iteration >= state.limit) ask_for_true_residual(state);
-}
-
 void Solver::Parts::run_on_gpu() {
   auto const progress = [this](std::int64_t iteration, double rr, int) {
     return options.callback && options.callback({iteration, std::sqrt(rr), state.target}) &&
@@ -248,29 +235,6 @@ void Solver::Parts::iterate(Result& result) {
     if (state.status != Status::paused) return;
     save(result);
     state.status = Status::running;
-  }
-}
-
-// Before the first iteration whoever names a folder that is not there can still correct it.
-void Solver::Parts::check_checkpoint_file() const {
-  if (options.checkpoint_file.empty()) return;
-  group().together([&] {
-    if (group().rank() == 0) TemporaryFile const probe(options.checkpoint_file);
-  });
-}
-
-// A file that cannot be written later costs nobody the answer, and the next one may fit.
-void Solver::Parts::save(Result& result) {
-  auto const now = checkpointed();
-  auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
-  try {
-    write_checkpoint(group(), options.checkpoint_file, identity, state, {history.data(), kept},
-                     {now.begin(), now.end()});
-    ++result.checkpoints;
-    result.checkpoint_problem.clear();
-  } catch (Error const& e) {
-    if (e.code() == ErrorCode::peer_lost) throw;
-    result.checkpoint_problem = e.what();
   }
 }
 

@@ -13,6 +13,7 @@
 #include "hostless/transport/mpi.hpp"
 #include "run/context_run.impl.hpp"
 #include "run/field_numbering.hpp"
+#include "run/on_threads.impl.hpp"
 
 namespace hostless::host {
 namespace {

@@ -2,7 +2,7 @@
 // Hands a text to the run that was asked for.
 
 #include "run/graph_run.impl.hpp"
-#include "run/host_run.impl.hpp"
+#include "run/on_threads.impl.hpp"
 
 namespace hostless {
 

@@ -10,7 +10,7 @@
 #include "hostless/base/order.hpp"
 #include "hostless/plan/routes.hpp"
 #include "run/graph_run.impl.hpp"
-#include "run/host_run.impl.hpp"
+#include "run/on_threads.impl.hpp"
 #include "run/told_column.hpp"
 
 namespace hostless::host {

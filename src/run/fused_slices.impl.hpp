@@ -1,0 +1,73 @@
+#pragma once
+// A slice of a gathered field formed for the sweep that multiplies it, of several right-hand sides, and what x
+// is owed meanwhile (decision 0017).
+
+#include <cstdint>
+#include <type_traits>
+
+#include "hostless/base/rows.hpp"
+#include "run/engine.hpp"
+#include "run/put_off.hpp"
+
+namespace hostless::host {
+
+/// Rows of a block row that a body couples: those of its preconditioner, else 1.
+template <class Body>
+constexpr int coupled_rows() {
+  if constexpr (requires { Body::coupled; }) {
+    return Body::coupled;
+  } else {
+    return 1;
+  }
+}
+
+/// x waits for step p, of the columns of which a bit is set.
+struct Owed {
+  std::uint32_t columns = 0;
+  double step[most_columns];
+  InMemory x{nullptr}, p{nullptr};
+  bool of(int column) const { return (columns >> column & 1u) != 0; }
+};
+
+template <int B, class Body, class... Views>
+void rows_without_sums(Tiling const& tiling, int slice, State const& state, Body const& body,
+                       Views... views) {
+  auto const call = [&](int s, double* partial) __attribute__((always_inline)) {
+    rows_of_slice<0, B>(tiling, s, state, partial, body, views...);
+  };
+  run_slice(call, slice, nullptr);
+}
+
+/// p by the body, of the columns whose gate is open; x first, where it is owed of what is overwritten.
+template <class Former, class View>
+void form_slice(Engine const& e, Gate gate, Owed const& owed, int slice, Former const& former, InMemory p,
+                View view) {
+  concretely(former, [&](auto const& concrete) {
+    using Concrete = std::remove_cvref_t<decltype(concrete)>;
+    constexpr int coupled = coupled_rows<Concrete>();
+    for (int c = 0; c < static_cast<int>(e.columns.size()); ++c) {
+      State const& state = e.columns[static_cast<std::size_t>(c)];
+      if (!state.open(gate)) continue;
+      std::int64_t const offset = c * e.column_stride;
+      auto const form = in_column(concrete, offset);
+      if (owed.of(c)) {
+        rows_without_sums<coupled>(e.tiling, slice, state, AdvanceThen<Concrete>{owed.step[c], form},
+                                   p.in_column(offset), view.in_column(offset), owed.x.in_column(offset));
+      } else {
+        rows_without_sums<coupled>(e.tiling, slice, state, form, p.in_column(offset), view.in_column(offset));
+      }
+    }
+  });
+}
+
+/// x takes what it is owed.
+inline void settle_slice(Engine const& e, Owed const& owed, int slice) {
+  for (int c = 0; c < static_cast<int>(e.columns.size()); ++c) {
+    std::int64_t const offset = c * e.column_stride;
+    if (owed.of(c))
+      rows_without_sums<1>(e.tiling, slice, e.columns[static_cast<std::size_t>(c)], Advance{owed.step[c]},
+                           owed.x.in_column(offset), owed.p.in_column(offset));
+  }
+}
+
+}  // namespace hostless::host

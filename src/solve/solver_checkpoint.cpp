@@ -1,0 +1,45 @@
+// The checkpoints of a solve: what is saved, when, and what comes of one that cannot be written.
+#include <algorithm>
+
+#include "base/whole_file.hpp"
+#include "solve/methods/bodies.impl.hpp"
+#include "solve/solver_parts.hpp"
+
+namespace hostless {
+
+// With what a preconditioner has left that is applied apart from the rows: a method may go on by reading it.
+std::vector<std::span<double>> Solver::Parts::checkpointed() {
+  auto all = saved();
+  if (!apart.empty()) all.emplace_back(apart);
+  return all;
+}
+
+void Solver::Parts::resume() {
+  state = read_checkpoint(group(), options.resume_file, identity, state, history, checkpointed());
+  if (state.iteration >= state.limit) ask_for_true_residual(state);
+}
+
+// Before the first iteration whoever names a folder that is not there can still correct it.
+void Solver::Parts::check_checkpoint_file() const {
+  if (options.checkpoint_file.empty()) return;
+  group().together([&] {
+    if (group().rank() == 0) TemporaryFile const probe(options.checkpoint_file);
+  });
+}
+
+// A file that cannot be written later costs nobody the answer, and the next one may fit.
+void Solver::Parts::save(Result& result) {
+  auto const now = checkpointed();
+  auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
+  try {
+    write_checkpoint(group(), options.checkpoint_file, identity, state, {history.data(), kept},
+                     {now.begin(), now.end()});
+    ++result.checkpoints;
+    result.checkpoint_problem.clear();
+  } catch (Error const& e) {
+    if (e.code() == ErrorCode::peer_lost) throw;
+    result.checkpoint_problem = e.what();
+  }
+}
+
+}  // namespace hostless
