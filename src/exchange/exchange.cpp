@@ -87,7 +87,7 @@ void require_agreement(Group& group, ExchangePlan const& plan, std::span<Field c
 
 Exchange::Exchange(Transport& transport, ExchangePlan const& plan, std::vector<Field> const& fields,
                    ExchangeOptions const& options)
-    : limits_(options.limits), sends_(plan.items_sent() > 0) {
+    : limits_(options.limits), moves_(plan.items_sent() + plan.items_received() > 0) {
   Group& group = transport.group();
   LoweredPlan lowered;
   auto const kept = std::make_shared<Kept>();

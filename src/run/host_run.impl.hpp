@@ -79,8 +79,12 @@ class ThreadRun {
     std::uint32_t const forms = open_columns();
     auto const form = [&](int slice) { form_slice(e_, gate_, owed_, slice, formed.body, p, formed.view); };
     ahead_->form_early(form);
-    if (e_.exchange.sends()) ahead_->form_all(form);
+    if (e_.exchange.moves()) {  // before a loss can show: no field is left half formed
+      ahead_->form_all(form);
+      owed_.columns &= ~forms;
+    }
     barrier([&] { start_exchange(); });
+    if (!open()) return;
     products<K>(
         p, body, [&](int slice) { ahead_->form_for(slice, form); }, p, views...);
     owed_.columns &= ~forms;

@@ -107,8 +107,8 @@ class Exchange {
   Reduction reduction() const { return sums().reduction(); }
 
   bool lost() const { return lost_; }
-  /// Whether other ranks read any of this rank's items.
-  bool sends() const { return sends_; }
+  /// Whether items of this rank go to others, or others' come.
+  bool moves() const { return moves_; }
   /// Tells the others that this rank leaves.
   void leave() noexcept;
 
@@ -132,7 +132,7 @@ class Exchange {
   std::unique_ptr<StageWalk> walk_;
   std::optional<RankSums> sums_;
   WaitLimits limits_;
-  bool complete_ = true, lost_ = false, sends_ = false;
+  bool complete_ = true, lost_ = false, moves_ = false;
   bool met_ = false;  ///< a wait has ended: nobody is setting up any more
   bool is_started_ = false;
   Silence silence_;  ///< of this exchange, as `test` counts
