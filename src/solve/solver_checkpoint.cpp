@@ -3,6 +3,7 @@
 
 #include "base/whole_file.hpp"
 #include "solve/methods/bodies.impl.hpp"
+#include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
 
 namespace hostless {
