@@ -161,7 +161,7 @@ class Filler {
   /// in an update is another pattern, and just as well the end of the halves.
   bool other_triangle_holds(std::int64_t block_row, std::int64_t column, double const* block) {
     if (block_row >= column) return false;
-    int const s = slice_of(block_row);
+    int const s = storage_.tiling.slice_of(block_row);
     SliceStart const& slice = storage_.shape.slice[s];
     std::uint32_t const* start = storage_.shape.start.data() + block_row + s;
     std::int64_t first = start[0], last = start[1];
@@ -175,13 +175,6 @@ class Filler {
     }
     if (first == start[1] || column_at(storage_, slice, slice.column + first) != column) return false;
     return is_transpose(block, storage_.value.data() + slice.value + first * square_);
-  }
-
-  int slice_of(std::int64_t block_row) const {
-    Tiling const& t = storage_.tiling;
-    int s = static_cast<int>(block_row * t.slices / t.block_rows);
-    while (t.first(s + 1) <= block_row) ++s;
-    return s;
   }
 
   /// Bit for bit: -0.0 is not 0.0 here.

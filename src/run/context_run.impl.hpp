@@ -64,9 +64,9 @@ class ContextRun : public ThreadRun {
                                    views...);
       };
       SweepOrder const& order = a.matrix->order();
-      for_each_of(order.interior, order.threads, [&](int s) { run_slice(call, s, nullptr); });
+      order.for_each_of(order.interior, thread_, threads_, [&](int s) { run_slice(call, s, nullptr); });
       if (threads_ > 1) await(field, order);
-      for_each_of(order.boundary, order.threads, [&](int s) {
+      order.for_each_of(order.boundary, thread_, threads_, [&](int s) {
         if (threads_ == 1) await(field, a.needs[static_cast<std::size_t>(s)]);
         run_slice(call, s, nullptr);
       });
@@ -132,7 +132,7 @@ class ContextRun : public ThreadRun {
       return;
     }
     bool needed = false;
-    for_each_of(order.boundary, order.threads, [&](int) { needed = true; });
+    order.for_each_of(order.boundary, thread_, threads_, [&](int) { needed = true; });
     if (needed) await_word([&] { return field.ready.load(std::memory_order_acquire) == field.wanted; });
   }
   std::vector<double> ring_;  ///< what halved operators keep between block rows

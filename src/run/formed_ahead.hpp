@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "hostless/base/rows.hpp"
 #include "hostless/operate/local_matrix.hpp"
 
 namespace hostless::host {
@@ -19,12 +18,9 @@ class FormedAhead {
     Tiling const& t = matrix.tiling();
     auto const slices = static_cast<std::size_t>(t.slices);
     std::vector<int> owner(slices, 0);
-    int const pieces = order.threads == 0 ? threads : order.threads;
     for (auto const* list : {&order.interior, &order.boundary})
       for (int one = 0; one < threads; ++one)
-        for (auto p = piece(one, threads, pieces); p < piece(one + 1, threads, pieces); ++p)
-          for (int const s : SweepOrder::piece_of(*list, static_cast<int>(p), pieces))
-            owner[static_cast<std::size_t>(s)] = one;
+        order.for_each_of(*list, one, threads, [&](int s) { owner[static_cast<std::size_t>(s)] = one; });
     std::vector<int> change(slices + 1, 0);  // of the number of others' slices that read one
     reads_.resize(slices);
     for (std::size_t s = 0; s < slices; ++s) {
@@ -70,15 +66,7 @@ class FormedAhead {
   };
   static Range slices_of(Tiling const& t, RowRange const& rows) {
     if (rows.first >= rows.last) return {};
-    return {slice_of(t, rows.first / t.block), slice_of(t, (rows.last - 1) / t.block) + 1};
-  }
-  static int slice_of(Tiling const& t, std::int64_t block_row) {
-    int low = 0, high = t.slices;  // first(low) <= block_row < first(high)
-    while (high - low > 1) {
-      int const middle = low + (high - low) / 2;
-      (t.first(middle) <= block_row ? low : high) = middle;
-    }
-    return low;
+    return {t.slice_of(rows.first / t.block), t.slice_of((rows.last - 1) / t.block) + 1};
   }
   template <class Form>
   void form_one(int slice, Form const& form) {

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "hostless/base/rows.hpp"
+#include "run/deferred_update.hpp"
 #include "run/engine.hpp"
-#include "run/put_off.hpp"
 
 namespace hostless::host {
 
@@ -22,7 +22,7 @@ constexpr int coupled_rows() {
 }
 
 /// x waits for step p, of the columns of which a bit is set.
-struct Owed {
+struct DeferredUpdate {
   std::uint32_t columns = 0;
   double step[most_columns];
   InMemory x{nullptr}, p{nullptr};
@@ -40,8 +40,8 @@ void rows_without_sums(Tiling const& tiling, int slice, State const& state, Body
 
 /// p by the body, of the columns whose gate is open; x first, where it is owed of what is overwritten.
 template <class Former, class View>
-void form_slice(Engine const& e, Gate gate, Owed const& owed, int slice, Former const& former, InMemory p,
-                View view) {
+void form_slice(Engine const& e, Gate gate, DeferredUpdate const& deferred, int slice, Former const& former,
+                InMemory p, View view) {
   concretely(former, [&](auto const& concrete) {
     using Concrete = std::remove_cvref_t<decltype(concrete)>;
     constexpr int coupled = coupled_rows<Concrete>();
@@ -50,9 +50,9 @@ void form_slice(Engine const& e, Gate gate, Owed const& owed, int slice, Former 
       if (!state.open(gate)) continue;
       std::int64_t const offset = c * e.column_stride;
       auto const form = in_column(concrete, offset);
-      if (owed.of(c)) {
-        rows_without_sums<coupled>(e.tiling, slice, state, AdvanceThen<Concrete>{owed.step[c], form},
-                                   p.in_column(offset), view.in_column(offset), owed.x.in_column(offset));
+      if (deferred.of(c)) {
+        rows_without_sums<coupled>(e.tiling, slice, state, AdvanceThen<Concrete>{deferred.step[c], form},
+                                   p.in_column(offset), view.in_column(offset), deferred.x.in_column(offset));
       } else {
         rows_without_sums<coupled>(e.tiling, slice, state, form, p.in_column(offset), view.in_column(offset));
       }
@@ -61,12 +61,12 @@ void form_slice(Engine const& e, Gate gate, Owed const& owed, int slice, Former 
 }
 
 /// x takes what it is owed.
-inline void settle_slice(Engine const& e, Owed const& owed, int slice) {
+inline void apply_deferred_update(Engine const& e, DeferredUpdate const& deferred, int slice) {
   for (int c = 0; c < static_cast<int>(e.columns.size()); ++c) {
     std::int64_t const offset = c * e.column_stride;
-    if (owed.of(c))
-      rows_without_sums<1>(e.tiling, slice, e.columns[static_cast<std::size_t>(c)], Advance{owed.step[c]},
-                           owed.x.in_column(offset), owed.p.in_column(offset));
+    if (deferred.of(c))
+      rows_without_sums<1>(e.tiling, slice, e.columns[static_cast<std::size_t>(c)], Advance{deferred.step[c]},
+                           deferred.x.in_column(offset), deferred.p.in_column(offset));
   }
 }
 

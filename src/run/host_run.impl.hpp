@@ -77,17 +77,19 @@ class ThreadRun {
     if (!open()) return;
     Stopwatch watch(*this, &PhaseTimes::sweep_s);
     std::uint32_t const forms = open_columns();
-    auto const form = [&](int slice) { form_slice(e_, gate_, owed_, slice, formed.body, p, formed.view); };
+    auto const form = [&](int slice) {
+      form_slice(e_, gate_, deferred_, slice, formed.body, p, formed.view);
+    };
     ahead_->form_early(form);
     if (e_.exchange.moves()) {  // before a loss can show: no field is left half formed
       ahead_->form_all(form);
-      owed_.columns &= ~forms;
+      deferred_.columns &= ~forms;
     }
     barrier([&] { start_exchange(); });
     if (!open()) return;
     products<K>(
         p, body, [&](int slice) { ahead_->form_for(slice, form); }, p, views...);
-    owed_.columns &= ~forms;
+    deferred_.columns &= ~forms;
     forms_by_sweep_ = true;
     end_sweep<K>(into, decide);
   }
@@ -102,16 +104,16 @@ class ThreadRun {
     all_rows<K>(into, body, decide, views...);
   }
   /// Where the sweep forms the direction, x waits until then for its step along it.
-  template <int K, AdvancesAndMore Body, class Decision>
+  template <int K, DeferrableUpdate Body, class Decision>
   void rows(Into<K> into, Body const& body, Decision const& decide, InMemory x, InMemory r, InMemory q,
             InMemory p) {
     if (!open()) return;
     if (!forms_by_sweep_) return all_rows<K>(into, body, decide, x, r, q, p);
-    owed_.x = x;
-    owed_.p = p;
+    deferred_.x = x;
+    deferred_.p = p;
     for_each_column([&](int column, State const& state, std::int64_t) {
-      owed_.step[column] = Body::step(state);
-      owed_.columns |= 1u << column;
+      deferred_.step[column] = Body::step(state);
+      deferred_.columns |= 1u << column;
     });
     all_rows<K>(into, body.now(), decide, r, q);
   }
@@ -146,7 +148,7 @@ class ThreadRun {
     while (e_.goes_on(gate_)) {
       std::uint32_t const open = open_columns();
       for (int k = 0; k < e_.options.check_interval; ++k) text();  // closed phases skip themselves
-      if (owed_.columns != 0 && (open_columns() != open || !e_.goes_on(gate_))) settle();
+      if (deferred_.columns != 0 && (open_columns() != open || !e_.goes_on(gate_))) apply_deferred();
     }
     gate_ = outer;
   }
@@ -178,16 +180,6 @@ class ThreadRun {
       if (e_.columns[c].open(gate_))
         use(static_cast<int>(c), e_.columns[c], static_cast<std::int64_t>(c) * e_.column_stride);
   }
-  /// use(slice) for this thread's share of a list of a sweep's order, in order. threads: of that order, which
-  /// the storage may fix.
-  template <class Use>
-  void for_each_of(std::vector<int> const& slices, int threads, Use const& use) const {
-    int const pieces = threads == 0 ? threads_ : threads;
-    for (auto p = piece(thread_, threads_, pieces); p < piece(thread_ + 1, threads_, pieces); ++p) {
-      for (int const s : SweepOrder::piece_of(slices, static_cast<int>(p), pieces)) use(s);
-    }
-  }
-
   /// use(slice) for this thread's share of the slices, where nobody multiplies.
   template <class Use>
   void for_each_of_rows(Use const& use) const {
@@ -230,9 +222,9 @@ class ThreadRun {
     return open;
   }
   /// x of all columns to where it belongs, before anybody reads it or overwrites the direction.
-  void settle() {
-    for_each_of_rows([&](int slice) { settle_slice(e_, owed_, slice); });
-    owed_.columns = 0;
+  void apply_deferred() {
+    for_each_of_rows([&](int slice) { apply_deferred_update(e_, deferred_, slice); });
+    deferred_.columns = 0;
   }
   template <int K, class Decision>
   void end_sweep(Into<K> into, Decision const& decide) {
@@ -259,7 +251,7 @@ class ThreadRun {
                                                     views...);
       };
       int polled = 0;
-      for_each_of(e_.order.interior, e_.order.threads, [&](int s) {
+      e_.order.for_each_of(e_.order.interior, thread_, threads_, [&](int s) {
         before(s);
         run_slice(call, s, e_.partial(s));
         if (thread_ == 0 && (++polled & 7) == 0) e_.exchange.test();
@@ -267,7 +259,7 @@ class ThreadRun {
       // A window of several columns holds what lies between the columns of a slice, too.
       if (threads_ > 1 || multiplied.is_wide()) await_ghosts();
       room_.begin_sweep();  // what of ghosts lies in a window is old
-      for_each_of(e_.order.boundary, e_.order.threads, [&](int s) {
+      e_.order.for_each_of(e_.order.boundary, thread_, threads_, [&](int s) {
         if (threads_ == 1 && !multiplied.is_wide()) await_ghosts_of(s);
         before(s);
         run_slice(call, s, e_.partial(s));
@@ -301,7 +293,7 @@ class ThreadRun {
       return;
     }
     bool needed = false;
-    for_each_of(e_.order.boundary, e_.order.threads, [&](int) { needed = true; });
+    e_.order.for_each_of(e_.order.boundary, thread_, threads_, [&](int) { needed = true; });
     if (!needed) return;
     await_word([&] { return e_.ghosts_ready.load(std::memory_order_acquire) == e_.ghosts_wanted; });
   }
@@ -338,7 +330,7 @@ class ThreadRun {
   Gate gate_ = Gate::solve;
   std::optional<FormedAhead> ahead_;  // of several right-hand sides
   bool forms_by_sweep_ = false;       // the direction at hand was formed by the sweep that read it
-  Owed owed_;
+  DeferredUpdate deferred_;
 };
 
 }  // namespace hostless::host

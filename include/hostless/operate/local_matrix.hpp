@@ -58,6 +58,13 @@ struct SweepOrder {
     std::int64_t const first = piece(thread, threads, all), last = piece(thread + 1, threads, all);
     return std::span(slices).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
   }
+  /// use(slice) for one thread's share of a list, where so many share a sweep, in order.
+  template <class Use>
+  void for_each_of(std::vector<int> const& slices, int thread, int sharing, Use&& use) const {
+    int const pieces = threads == 0 ? sharing : threads;
+    for (auto p = piece(thread, sharing, pieces); p < piece(thread + 1, sharing, pieces); ++p)
+      for (int const s : piece_of(slices, static_cast<int>(p), pieces)) use(s);
+  }
   /// use(slices) for every list that must be multiplied by one thread in order.
   template <class Use>
   void for_each_group(Use&& use) const {

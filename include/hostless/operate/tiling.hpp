@@ -22,6 +22,12 @@ struct Tiling {
 
   /// First block row of slice s; first(slices) == block_rows.
   HOSTLESS_HOST_DEVICE std::int64_t first(int s) const { return block_rows * s / slices; }
+  /// The slice of a block row.
+  HOSTLESS_HOST_DEVICE int slice_of(std::int64_t block_row) const {
+    auto slice = static_cast<int>(block_row * slices / block_rows);  // or one before, where rounded
+    while (first(slice + 1) <= block_row) ++slice;
+    return slice;
+  }
   HOSTLESS_HOST_DEVICE std::int64_t rows() const { return block_rows * block; }
   /// 1, 2, 4, 8, 16 or 32.
   static constexpr bool has_threads_per_row(int w) {

@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(number_threads)
     count_kernel(HOSTLESS_PARAMETER ShareView const from, HOSTLESS_PARAMETER Tiling const tiling,
                  HOSTLESS_PARAMETER Counted const to) {
   each(tiling.block_rows, [&](std::int64_t block_row) {
-    int const slice = slice_of(tiling, block_row);
+    int const slice = tiling.slice_of(block_row);
     std::uint32_t* const reads = to.reads + slice * to.words;
     std::int32_t width = 0, least = INT_MAX, most = INT_MIN, far = 0;
     auto const outside = [&](std::int64_t ghost) { mark(reads, ghost); };

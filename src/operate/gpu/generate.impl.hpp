@@ -18,13 +18,6 @@ struct LayoutArrays {
   std::int64_t entries = 0;       ///< of CSR: for how many there is room
 };
 
-HOSTLESS_HOST_DEVICE int slice_of(Tiling const& tiling, std::int64_t block_row) {
-  auto slice =
-      static_cast<int>(block_row * tiling.slices / tiling.block_rows);  // or one before, where rounded
-  while (tiling.first(slice + 1) <= block_row) ++slice;
-  return slice;
-}
-
 /// The block of a block row on the k-th diagonal, row by row; the block row may lie before the first one.
 template <int B>
 HOSTLESS_HOST_DEVICE void write_on_diagonal(LayoutArrays const& to, DiagonalsView const& a, int k,
@@ -63,7 +56,7 @@ struct GroupOfBlockRow {
   int lane = 0;
 };
 HOSTLESS_HOST_DEVICE GroupOfBlockRow group_of(RowsView const& rows, std::int64_t block_row) {
-  int const slice = slice_of(rows.tiling, block_row);
+  int const slice = rows.tiling.slice_of(block_row);
   std::int64_t const inside = block_row - rows.tiling.first(slice);
   DeviceGroup const* const group = rows.sell.group + rows.sell.first_group[slice] + inside / tile_block_rows;
   return {group, rows.sell.mask + group->mask, static_cast<int>(inside % tile_block_rows)};

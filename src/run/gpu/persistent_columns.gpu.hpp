@@ -7,13 +7,13 @@
 // and memory has a quarter of the places open. What shared memory has room for of the fields that are kept
 // lies there. A side whose gate is closed is computed with the others, and neither stored nor decided on.
 //
-// x is advanced by two iterations at once (AdvancesAndMore): the direction is formed in two places by turns,
+// x is advanced by two iterations at once (DeferrableUpdate): the direction is formed in two places by turns,
 // and the phase that would overwrite one of which x is owed reads and writes x for both. 12 bytes a row and
 // iteration less. What x is owed is settled where the loop is left, and where a side's gate closes.
 
+#include "run/deferred_update.hpp"
 #include "run/gpu/grid_barrier.gpu.hpp"
 #include "run/gpu/sides.gpu.hpp"
-#include "run/put_off.hpp"
 
 namespace hostless::gpu {
 
@@ -26,18 +26,18 @@ class ColumnsRun {
   using Barrier = GridBarrier<Ranks::one, Block>;
 
   __device__ ColumnsRun(Block& shared, RowsView const& rows, Layout const& layout, Barrier& barrier,
-                        FieldsOfSides const& fields, Owed<W>& owed)
+                        FieldsOfSides const& fields, DeferredUpdate<W>& owed)
       : shared_(shared),
         left_(layout.shared_values),
         rows_(rows),
         layout_(layout),
         barrier_(barrier),
         fields_(fields),
-        owed_(owed) {
+        deferred_(owed) {
     if (by_turns && threadIdx.x == 0) {
-      owed_.here = 0;
-      owed_.older = owed_.newer = 0;
-      owed_.turned = false;
+      deferred_.here = 0;
+      deferred_.older = deferred_.newer = 0;
+      deferred_.turned = false;
     }
   }
 
@@ -60,8 +60,8 @@ class ColumnsRun {
     if constexpr (by_turns) {  // of sides that have ended either place is saved
       copy<true>(memory, Field{fields_.turned, 0, 0});
       if (threadIdx.x == 0) {
-        owed_.array[0] = field.memory;
-        owed_.array[1] = fields_.turned;
+        deferred_.array[0] = field.memory;
+        deferred_.array[1] = fields_.turned;
       }
     }
     barrier_.template barrier_reduce<0>(
@@ -127,8 +127,8 @@ class ColumnsRun {
     std::uint32_t const open = open_sides();
     if (open == 0) return;
     Field const from = f.field;
-    f.field.memory = owed_.array[1 - owed_.here];
-    bool const advances = owed_.older != 0;
+    f.field.memory = deferred_.array[1 - deferred_.here];
+    bool const advances = deferred_.older != 0;
     if (advances) {
       each_advancing(open, f.body, Turned{from, f.field}, f.view);
     } else {
@@ -137,10 +137,10 @@ class ColumnsRun {
     barrier_.template barrier_reduce<0>(
         Phase::publish, Visible::here, [] {}, [](std::uint32_t) {});
     if (threadIdx.x == 0) {
-      owed_.here = 1 - owed_.here;
-      owed_.older = advances ? 0 : owed_.newer;
-      owed_.newer = 0;
-      owed_.turned = true;
+      deferred_.here = 1 - deferred_.here;
+      deferred_.older = advances ? 0 : deferred_.newer;
+      deferred_.newer = 0;
+      deferred_.turned = true;
     }
     sweep(f.field, rest...);
   }
@@ -158,19 +158,19 @@ class ColumnsRun {
         Phase::rows, Visible::nothing, [] {},
         [&](std::uint32_t orders) { deliver(open, into, decide, orders); });
   }
-  template <int K, AdvancesAndMore Body, class Decision, class X, class R, class Q, class P>
+  template <int K, DeferrableUpdate Body, class Decision, class X, class R, class Q, class P>
   __device__ __forceinline__ void rows(Into<K> into, Body const& body, Decision const& decide, X x, R r, Q q,
                                        P) {
     static_assert(by_turns);
     std::uint32_t const open = open_sides();
     if (open == 0) return;
     if (int const c = static_cast<int>(threadIdx.x); c < W) {
-      owed_.step[owed_.here][c] = Body::step(shared_.state(c));
+      deferred_.step[deferred_.here][c] = Body::step(shared_.state(c));
       if (c == 0) {
-        owed_.newer = open;
-        owed_.x = x.memory;
-        owed_.x_shared = x.shared;
-        owed_.x_on_chip = x.on_chip;
+        deferred_.newer = open;
+        deferred_.x = x.memory;
+        deferred_.x_shared = x.shared;
+        deferred_.x_on_chip = x.on_chip;
       }
     }
     rows(into, body.now(), decide, r, q);
@@ -194,7 +194,7 @@ class ColumnsRun {
       std::uint32_t const open = open_sides();
       text();
       goes_on = loop_goes_on(shared_.states(), W, gate);
-      if (by_turns && gate == Gate::iterate && (!goes_on || open_sides() != open)) settle();
+      if (by_turns && gate == Gate::iterate && (!goes_on || open_sides() != open)) apply_deferred();
     }
     gate_ = outer;
   }
@@ -329,9 +329,9 @@ class ColumnsRun {
     std::uint32_t const stored = stored_sides(open);
     State state[W];
     copy_states(state);
-    Field const x_field = owed_.field_of_x();
-    double const* const step = owed_.step[owed_.here];
-    double const* const older_step = owed_.step[1 - owed_.here];
+    Field const x_field = deferred_.field_of_x();
+    double const* const step = deferred_.step[deferred_.here];
+    double const* const older_step = deferred_.step[1 - deferred_.here];
     for (int turn = 0; turn < layout_.turns; ++turn) {
       concretely(body, [&](auto const& concrete) {
         each_slot<true>(turn, [&](Batch<1> const& b, int slot) {
@@ -360,19 +360,19 @@ class ColumnsRun {
   }
   /// x is owed nothing any more, and both places hold the same, whichever is saved of a side that has ended.
   /// Each thread works on its own rows, as in all phases: no barrier.
-  __device__ __forceinline__ void settle() {
+  __device__ __forceinline__ void apply_deferred() {
     __syncthreads();  // where a barrier was lost, none has been behind what was written
-    if (!owed_.turned) return;
+    if (!deferred_.turned) return;
     constexpr int G = together<3>;
-    std::uint32_t const all = (1u << W) - 1u, older_of = owed_.older, newer_of = owed_.newer;
-    Field const x_field = owed_.field_of_x(), there{owed_.array[1 - owed_.here], 0, 0};
+    std::uint32_t const all = (1u << W) - 1u, older_of = deferred_.older, newer_of = deferred_.newer;
+    Field const x_field = deferred_.field_of_x(), there{deferred_.array[1 - deferred_.here], 0, 0};
     for (int turn = 0; turn < layout_.turns; ++turn) {
       each_slot(turn, [&](Batch<1> const& b, int slot) {
         if (!b.valid(0)) return;
         for (int first = 0; first < W; first += G) {
           StagedSides<B, W, G> x, older, newer;
           older.load(there, first, slot, b.block_row(0));
-          newer.load(Field{owed_.array[owed_.here], 0, 0}, first, slot, b.block_row(0));
+          newer.load(Field{deferred_.array[deferred_.here], 0, 0}, first, slot, b.block_row(0));
           if ((older_of | newer_of) != 0) x.load(x_field, first, slot, b.block_row(0));
           HOSTLESS_UNROLL
           for (int g = 0; g < G; ++g) {
@@ -380,9 +380,9 @@ class ColumnsRun {
             BlockRow<B> const here{static_cast<std::int64_t>(b.block_row(0)) * B, 0};
             Side<B, W, G> const x_of{x, g};
             if ((older_of >> c & 1u) != 0)
-              advance(owed_.step[1 - owed_.here][c], here, x_of, Side<B, W, G>{older, g});
+              advance(deferred_.step[1 - deferred_.here][c], here, x_of, Side<B, W, G>{older, g});
             if ((newer_of >> c & 1u) != 0)
-              advance(owed_.step[owed_.here][c], here, x_of, Side<B, W, G>{newer, g});
+              advance(deferred_.step[deferred_.here][c], here, x_of, Side<B, W, G>{newer, g});
           }
           if ((older_of | newer_of) != 0) x.store(x_field, first, slot, b.block_row(0), older_of | newer_of);
           newer.store(there, first, slot, b.block_row(0), all);
@@ -391,8 +391,8 @@ class ColumnsRun {
     }
     __syncthreads();  // all have looked
     if (threadIdx.x == 0) {
-      owed_.older = owed_.newer = 0;
-      owed_.turned = false;
+      deferred_.older = deferred_.newer = 0;
+      deferred_.turned = false;
     }
     __syncthreads();
   }
@@ -435,7 +435,7 @@ class ColumnsRun {
   Layout const& layout_;
   Barrier& barrier_;
   FieldsOfSides const& fields_;
-  Owed<W>& owed_;
+  DeferredUpdate<W>& deferred_;
   Gate gate_ = Gate::solve;
 };
 
@@ -448,7 +448,7 @@ __global__ void __launch_bounds__(block_threads, 1)
                    std::uint32_t* epoch, State* states, int count) {
   using Run = ColumnsRun<B, W, Data::Descriptor::values, Data::Descriptor::offers.fuses>;
   __shared__ typename Run::Block shared;
-  __shared__ Owed<W> owed;
+  __shared__ DeferredUpdate<W> owed;
   __shared__ PeersOnChip<Ranks::one> alone;
   enter_kernel(shared, alone, layout, nullptr, states, count);
   typename Run::Barrier barrier(shared, layout, control, alone, flagged_words, *epoch);

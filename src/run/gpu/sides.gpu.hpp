@@ -97,7 +97,7 @@ struct Side {
 /// The two places of the direction, and what x is owed of them. In shared memory: registers are those of W
 /// sides. Written by one thread, right before or behind a barrier that is between that and who reads.
 template <int W>
-struct Owed {
+struct DeferredUpdate {
   double step[2][W];           ///< of the sides in both places
   double* array[2];            ///< the first, and the second
   double* x;                   ///< of a Field: its memory,

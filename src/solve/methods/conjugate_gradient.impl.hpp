@@ -5,7 +5,7 @@
 // slices. With a Chebyshev polynomial as preconditioner: publish 40 m and what applying it costs
 // (chebyshev.impl.hpp), no use of M elsewhere; still two sums, and one exchange more for each product.
 
-#include "run/put_off.hpp"
+#include "run/deferred_update.hpp"
 #include "solve/methods/preconditioners.hpp"
 
 namespace hostless {

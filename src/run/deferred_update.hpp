@@ -36,7 +36,7 @@ struct AdvanceThen {
 
 /// Of fields x, r, q and p it does `advance` of x by `step(state)` along p, and `now()` with r and q.
 template <class Body>
-concept AdvancesAndMore = requires(Body const& body, State const& state) {
+concept DeferrableUpdate = requires(Body const& body, State const& state) {
   { Body::step(state) } -> std::same_as<double>;
   body.now();
 };
