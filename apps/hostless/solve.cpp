@@ -246,7 +246,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
   } else {
     write_together(group, o.json, write_json);
   }
-  tell_unwritten(all_unwritten(unwritten, {report.result.checkpoint_problem, report.result.profile_problem}));
+  tell_unwritten(all_unwritten(unwritten, report.result.unwritten()));
   return exit_code(report.result.status);
 }
 

@@ -29,13 +29,12 @@ inline void write_text(std::string const& path, std::string const& text) {
   write_whole_file(path, text);
 }
 
-/// A file that could not be written, and what the library says of others; empty: they are there.
+/// A file that could not be written, and what the library says of others.
 inline std::vector<Error> all_unwritten(std::optional<Error> const& file,
                                         std::vector<std::string> const& others) {
   std::vector<Error> all;
   if (file) all.push_back(*file);
-  for (std::string const& problem : others)
-    if (!problem.empty()) all.emplace_back(ErrorCode::environment, problem);
+  for (std::string const& problem : others) all.emplace_back(ErrorCode::environment, problem);
   return all;
 }
 

@@ -121,13 +121,7 @@ void bind_report(nb::module_& module) {
       .def_prop_ro("status", [](SolveReport const& r) { return name(r.result.status); })
       .def_prop_ro("message", of(&Result::message))
       .def_prop_ro("lost_by_rounding", of(&Result::lost_by_rounding))
-      .def_prop_ro("unwritten",
-                   [](SolveReport const& r) {
-                     std::vector<std::string> all;
-                     for (auto const& one : {r.result.checkpoint_problem, r.result.profile_problem})
-                       if (!one.empty()) all.push_back(one);
-                     return all;
-                   })
+      .def_prop_ro("unwritten", [](SolveReport const& r) { return r.result.unwritten(); })
       .def_prop_ro("iterations", of(&Result::iterations))
       .def_prop_ro("rows", [](SolveReport const& r) { return r.rows; })
       .def_prop_ro("residual_history",

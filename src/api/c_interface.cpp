@@ -200,8 +200,8 @@ int hostless_solve(hostless_solver* solver, double const* b, double* x, hostless
     solver->last = solver->solver.solve({b, all}, {x, all});
     solver->has_solved = true;
     write_result(solver->last, solver->last, *result);
-    for (std::string const& problem : {solver->last.checkpoint_problem, solver->last.profile_problem})
-      if (!problem.empty()) throw hostless::Error(hostless::ErrorCode::environment, problem);
+    std::vector<std::string> const unwritten = solver->last.unwritten();
+    if (!unwritten.empty()) throw hostless::Error(hostless::ErrorCode::environment, unwritten.front());
   });
 }
 

@@ -13,6 +13,13 @@
 
 namespace hostless {
 
+std::vector<std::string> Result::unwritten() const {
+  std::vector<std::string> all;
+  for (std::string const& problem : {checkpoint_problem, profile_problem})
+    if (!problem.empty()) all.push_back(problem);
+  return all;
+}
+
 void Solver::Parts::describe(Result& result) const {
   auto& c = result.choices;
   ExchangePlan const& plan = matrix.plan();

@@ -139,6 +139,8 @@ struct Result {
   std::string
       checkpoint_problem;       ///< why the last checkpoint was not written; empty: it was, or none was due
   std::string profile_problem;  ///< why RunOptions::profile_file was not written; empty: it was, if asked for
+  /// Both, as far as there are such.
+  std::vector<std::string> unwritten() const;
   std::vector<std::pair<std::string, std::string>> choices;   ///< what was chosen, and why
   std::vector<std::pair<std::string, std::string>> settings;  ///< SolveOptions, as they were understood
   /// With several right-hand sides: how the solve of each ended, without what they have together (times,
