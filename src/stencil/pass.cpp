@@ -26,8 +26,6 @@ void copy_column(std::byte const* from, std::byte* to, std::int64_t next, std::i
 
 Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wraps, CoreCaches const& caches)
     : grid_(grid), kernel_(kernel), wraps_(wraps), caches_(caches) {
-  for (std::size_t a = 0; a < 3; ++a)
-    mirrors_ = mirrors_ || (is_mirrored(a) && (a < 2 || kernel.update_ends == nullptr));
   in_rows_.resize(at(kernel.rows_read()));
   in_strides_.resize(at(kernel.rows_read()));
   out_rows_.resize(at(kernel.fields));
@@ -39,6 +37,10 @@ Pass::Pass(Grid const& grid, StencilKernel const& kernel, std::array<bool, 3> wr
 
 bool Pass::is_mirrored(std::size_t axis) const {
   return kernel_.radius[axis] > 0 && (wraps_[axis] || grid_.boundary[axis] == GridBoundary::neumann);
+}
+
+bool Pass::mirrors(std::size_t axis) const {
+  return is_mirrored(axis) && (axis < 2 || kernel_.update_ends == nullptr);
 }
 
 Box Pass::grown(Box const& wanted, int steps) const {
@@ -57,13 +59,12 @@ Box Pass::grown(Box const& wanted, int steps) const {
 }
 
 void Pass::mirror(GridArray const& array, Box const& box) const {
-  if (!mirrors_) return;
   std::size_t const bytes = static_cast<std::size_t>(array.value_bytes());
   Box around = box;  // grows axis by axis, so that corners are mirrored along all of theirs
   for (int axis = 2; axis >= 0; --axis) {
     std::size_t const a = at(axis);
     std::int64_t const n = grid_.extent[a], radius = kernel_.radius[a];
-    if (!is_mirrored(a) || (axis == 2 && kernel_.update_ends != nullptr)) continue;
+    if (!mirrors(a)) continue;
     bool const begins = array.box().low[a] == 0, ends = array.box().high[a] == n;
     for (std::int64_t k = 1; k <= radius; ++k)
       for (bool const below : {true, false}) {

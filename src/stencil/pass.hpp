@@ -42,6 +42,8 @@ class Pass {
   /// other end where an axis wraps here, of cells of `box`; at the ends of rows only where the kernel does not look
   /// there itself (StencilKernel::update_ends).
   void mirror(GridArray const& array, Box const& box) const;
+  /// Whether it writes any along an axis.
+  bool mirrors(std::size_t axis) const;
 
  private:
   void blocked(std::array<StepArrays const*, 2> const& arrays, int steps, Box const& wanted, bool mirrored);
@@ -50,13 +52,12 @@ class Pass {
   /// One step of all cells of a box, by pieces of its rows.
   void step(StepArrays const& arrays, Box const& cells, bool mirrored);
   void update(StepArrays const& arrays, Box const& cells);
-  /// Whether cells beyond the ends of an axis are those of `mirror`.
+  /// Whether cells beyond the ends of an axis are others of it.
   bool is_mirrored(std::size_t axis) const;
 
   Grid grid_;
   StencilKernel kernel_;
   std::array<bool, 3> wraps_;
-  bool mirrors_ = false;
   CoreCaches caches_;
   std::int64_t columns_ = 0;  ///< of a piece of a row
   std::vector<void const*> in_rows_;

@@ -106,9 +106,7 @@ struct StencilRun::Parts {
       // where no other rank is, nothing lies beyond the grid but what Neumann ends mirror
       bool const has_neighbours =
           partition.ranks_along[a] > 1 || (grid.boundary[a] == GridBoundary::periodic && !wraps[a]);
-      bool const mirrors =
-          (grid.boundary[a] == GridBoundary::neumann || wraps[a]) && (a < 2 || kernel.update_ends == nullptr);
-      halo[a] = std::int64_t{has_neighbours ? chosen.depth : mirrors ? 1 : 0} * kernel.radius[a];
+      halo[a] = std::int64_t{has_neighbours ? chosen.depth : pass.mirrors(a) ? 1 : 0} * kernel.radius[a];
       exchanges = exchanges || (has_neighbours && kernel.radius[a] > 0);
     }
     given.assign(at(kernel.arrays()), 0);
