@@ -55,10 +55,12 @@ std::vector<NamedStencil> const& named_stencils() {
        {"u"},
        {},
        {},
+       {},
        "Jacobi's method for Laplace's equation, 5 points: 0.25 ((west + east) + (north + south))"},
       {"jacobi3d",
        {3},
        {"u"},
+       {},
        {},
        {},
        "the same with 7 points: ((west + east) + (north + south) + (down + up)) / 6"},
@@ -67,19 +69,22 @@ std::vector<NamedStencil> const& named_stencils() {
        {"u"},
        {"k"},
        {0.2},
+       {0.5},
        "the heat equation by explicit steps: u + k laplacian(u), k = dt / dx^2"},
       {"wave",
        {2, 3},
        {"u", "before"},
        {"k"},
        {0.25},
+       {1},
        "the wave equation by leapfrog: 2 u - before + k laplacian(u), k = (dt / dx)^2"},
-      {"life", {2}, {"u"}, {}, {}, "Conway's game of life: 1 is alive, 0 dead"},
+      {"life", {2}, {"u"}, {}, {}, {}, "Conway's game of life: 1 is alive, 0 dead"},
       {"gray_scott",
        {2},
        {"u", "v"},
        {"diffusion_u", "diffusion_v", "feed", "kill"},
        {0.16, 0.08, 0.035, 0.065},
+       {0.5, 0.5},
        "Gray and Scott's reaction of two substances that diffuse"},
   };
   return all;
@@ -102,11 +107,9 @@ std::vector<double> defaults_of(NamedStencil const& stencil, int axes) {
 }
 
 std::vector<StableRange> stable_ranges(NamedStencil const& stencil, int axes) {
-  std::string const name = stencil.name;
-  if (name == "heat") return {{0, 1.0 / (2 * axes)}};
-  if (name == "wave") return {{0, 1.0 / axes}};
-  if (name == "gray_scott") return {{0, 1.0 / (2 * axes)}, {1, 1.0 / (2 * axes)}};
-  return {};
+  std::vector<StableRange> all;
+  for (std::size_t k = 0; k < stencil.stable.size(); ++k) all.push_back({k, stencil.stable[k] / axes});
+  return all;
 }
 
 StencilKernel make_stencil(std::string const& name, int axes, std::size_t value_bytes,

@@ -136,6 +136,8 @@ struct NamedStencil {
   std::vector<char const*> fields;
   std::vector<char const*> parameters;  ///< their names, in the order of their values
   std::vector<double> defaults;         ///< for the fewest axes; `defaults_of` says them for all
+  /// Of the first parameters: steps are stable up to this over the number of axes (`stable_ranges`).
+  std::vector<double> stable;
   char const* meaning;
 };
 /// All of them.
