@@ -36,6 +36,24 @@ class Folder {
   std::filesystem::path path_;
 };
 
+/// Five iterations of two ranks, whose last checkpoint is "c".
+class Saved : public testing::Test {
+ protected:
+  void SetUp() override {
+    setting.ranks = 2;
+    setting.solve.checkpoint_file = folder.file("c");
+    setting.solve.checkpoint_every = 2;
+    setting.solve.max_iterations = 5;
+    solve_on_threads(a, b, setting);
+    resumed.ranks = 2;
+    resumed.solve.resume_file = folder.file("c");
+  }
+  System const a = System::problem(problem("poisson2d", 5, 4, 1));
+  std::vector<double> const b = random_vector(20, 4);
+  Folder folder;
+  Setting setting, resumed;
+};
+
 /// Two solves that ended alike, to the bit.
 inline void expect_same(Ending const& got, Ending const& whole, std::string const& what) {
   EXPECT_EQ(got.result.status, whole.result.status) << what;

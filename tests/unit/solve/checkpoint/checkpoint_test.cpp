@@ -204,16 +204,10 @@ TEST_P(Checkpoint, GoesOnUnderAnotherRun) {
   expect_same(solve_on_threads(a, b, rest), whole, "under persistent");
 }
 
-class Refused : public testing::Test {
+class Refused : public Saved {
  protected:
   void SetUp() override {
-    setting.ranks = 2;
-    setting.solve.checkpoint_file = folder.file("c");
-    setting.solve.checkpoint_every = 2;
-    setting.solve.max_iterations = 5;
-    solve_on_threads(a, b, setting);
-    resumed.ranks = 2;
-    resumed.solve.resume_file = folder.file("c");
+    Saved::SetUp();
     bytes = std::filesystem::file_size(folder.file("c"));
   }
   ErrorCode refusal(Setting const& p, std::vector<double> const& rhs) {
@@ -225,10 +219,6 @@ class Refused : public testing::Test {
     }
     return ErrorCode::usage;
   }
-  System const a = System::problem(problem("poisson2d", 5, 4, 1));
-  std::vector<double> const b = random_vector(20, 4);
-  Folder folder;
-  Setting setting, resumed;
   std::uintmax_t bytes = 0;
 };
 

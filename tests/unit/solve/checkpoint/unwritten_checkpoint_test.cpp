@@ -11,22 +11,7 @@
 namespace hostless::test {
 namespace {
 
-class Unwritten : public testing::Test {
- protected:
-  void SetUp() override {
-    setting.ranks = 2;
-    setting.solve.checkpoint_file = folder.file("c");
-    setting.solve.checkpoint_every = 2;
-    setting.solve.max_iterations = 5;
-    solve_on_threads(a, b, setting);
-    resumed.ranks = 2;
-    resumed.solve.resume_file = folder.file("c");
-  }
-  System const a = System::problem(problem("poisson2d", 5, 4, 1));
-  std::vector<double> const b = random_vector(20, 4);
-  Folder folder;
-  Setting setting, resumed;
-};
+class Unwritten : public Saved {};
 
 // Whatever call fails: the older checkpoint as it was, nothing beside it, and the answer with a word of why.
 TEST_F(Unwritten, EveryCallThatFailsKeepsTheOlderOne) {
