@@ -77,7 +77,7 @@ int hostless_queue_set_limit(hostless_queue* queue, double seconds);
  * their buffers are in its memory or in pinned memory of the host. Once, before the first request of this
  * rank, between ranks that are threads of one process, all of which call it before anybody's first wait:
  * memory, kernels and paths between GPUs are got ready here. HOSTLESS_ENVIRONMENT where no GPU can be used,
- * or ranks are processes. */
+ * HOSTLESS_UNSUPPORTED between ranks that are processes. */
 int hostless_requests_on_gpu(hostless_transport* transport, int gpu);
 /* Requests made over the transport from here on go by libfabric, for queues of the type ofi or auto.
  * Collective, once, before the first request, between ranks that are processes. HOSTLESS_ENVIRONMENT where

@@ -78,9 +78,8 @@ bool is_of_others(std::string const& name) {
 void require_count(char const* of, int least, char const* meaning, std::int64_t most = INT64_MAX) {
   char const* const number = variable(of);
   if (number == nullptr) return;
-  if (is_count(number) && std::strtoll(number, nullptr, 10) >= least &&
-      std::strtoll(number, nullptr, 10) <= most)
-    return;
+  std::int64_t const count = is_count(number) ? std::strtoll(number, nullptr, 10) : -1;
+  if (count >= least && count <= most) return;
   throw Error(ErrorCode::usage, std::string(of) + "='" + number + "' (" + meaning +
                                     "). Set it to a whole number from " + std::to_string(least) +
                                     (most == INT64_MAX ? " on" : " to " + std::to_string(most)) +
