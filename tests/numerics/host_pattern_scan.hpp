@@ -50,7 +50,7 @@ class HostPatternScan : public PatternScan {
     found.least.assign(static_cast<std::size_t>(first_group.back()), INT32_MAX);
     found.most.assign(found.least.size(), INT32_MIN);
     auto const add = [&](std::int64_t block_row, auto size) {
-      int const slice = gpu::slice_of(tiling, block_row);
+      int const slice = tiling.slice_of(block_row);
       auto const group = static_cast<std::size_t>(first_group[static_cast<std::size_t>(slice)] +
                                                   (block_row - tiling.first(slice)) / 32);
       found.width.push_back(0);
