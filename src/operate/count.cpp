@@ -84,7 +84,10 @@ class Counter {
       (ghosts ? order.boundary : order.interior).push_back(s);
     }
     order.threads = threads_;
-    if (halves_.active()) halves_.apply(shapes_[bsr_], order, bsr_ranges_, columns_);
+    if (halves_.active()) {
+      halves_.apply(shapes_[bsr_], order, bsr_ranges_, columns_);
+      add_far_reads();
+    }
     counted_.candidates = std::move(shapes_);
     return std::move(counted_);
   }
@@ -112,6 +115,23 @@ class Counter {
     if (all.empty()) return {};
     std::int64_t const beside = std::int64_t{group_block_rows} * tiling_.block;
     return {std::max<std::int64_t>(all.least - beside, 0), std::min(all.most + 1 + beside, owned_)};
+  }
+
+  /// Far blocks are multiplied in slots before those of their block rows, and are not far from these.
+  void add_far_reads() {
+    Shape const& shape = shapes_[bsr_];
+    if (shape.ring == 0) return;
+    std::vector<RowRange> const of_rows = counted_.owned_reads;
+    for (int s = 0; s < tiling_.slices; ++s) {
+      RowRange& reads = counted_.owned_reads[s];
+      for (std::int64_t slot = shape.first_slot[s]; slot < shape.first_slot[s + 1]; ++slot) {
+        for (std::int32_t f = shape.far_range[slot].first; f < shape.far_range[slot].last; ++f) {
+          std::int64_t const block_row = shape.far_block_row[f];
+          reads.first = std::min(reads.first, of_rows[tiling_.slice_of(block_row)].first);
+          reads.last = std::max(reads.last, block_row * tiling_.block);
+        }
+      }
+    }
   }
 
   static std::uint32_t relative(std::int64_t offset, int slice) {

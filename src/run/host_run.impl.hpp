@@ -225,6 +225,7 @@ class ThreadRun {
   void apply_deferred() {
     for_each_of_rows([&](int slice) { apply_deferred_update(e_, deferred_, slice); });
     deferred_.columns = 0;
+    barrier([] {});  // the direction is overwritten by the sweep's shares of the slices, which are others
   }
   template <int K, class Decision>
   void end_sweep(Into<K> into, Decision const& decide) {
