@@ -284,6 +284,7 @@ void bind_system(nb::module_& module) {
       .def_prop_ro("first_row", &System::first_row)
       .def_prop_ro("global_rows", &System::global_rows)
       .def_prop_ro("entries", &System::entries)
+      .def_prop_ro("lost_blocks", &System::lost_blocks)
       .def_prop_ro("ranks", &System::ranks)
       .def_prop_ro("gpus", &System::gpus)
       .def_prop_ro("time_input_s", &System::time_input_s)

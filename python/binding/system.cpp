@@ -153,6 +153,7 @@ void System::make(std::function<Matrix(Transport&)> const& make_matrix) {
     if (mpi_ || group.rank() == 0) {
       communication_ = std::move(communication);
       entries_ = rank.matrix->global_entries();
+      lost_blocks_ = rank.matrix->lost_blocks();
       ranks_ = group.size();
     }
   };

@@ -97,6 +97,8 @@ class System {
   std::optional<Communication> const& communication() const { return communication_; }
   /// In words; of a function nothing.
   Provenance::Words const& layout() const { return layout_; }
+  /// As Matrix::lost_blocks.
+  std::string const& lost_blocks() const { return lost_blocks_; }
   std::int64_t solvers_made() const { return solvers_made_; }
 
  private:
@@ -120,6 +122,7 @@ class System {
   std::optional<Communication> communication_;
   std::int64_t solvers_made_ = 0;
   Provenance::Words layout_;
+  std::string lost_blocks_;
   Operator operator_;
   nanobind::object callable_;
   Hooks const* hooks_ = nullptr;          // of the solve under way

@@ -222,6 +222,9 @@ class Matrix(_Base):
             rows, first, _ = self._agree(prepare)
             self._single, self._kind = rows.single, rows.kind
             self._system.lay_out(*rows.arrays, rows.shape[1], first, self._choices)
+            if self._system.lost_blocks and comm.rank == 0:
+                warn(f"the matrix is laid out without blocks that it has: {self._system.lost_blocks} (block-jacobi becomes jacobi, and "
+                     "columns are stored more often). Or pass block=1.")
         except BaseException:
             self._system.close()
             raise

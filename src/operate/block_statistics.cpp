@@ -38,16 +38,30 @@ std::int64_t bsr_bytes(BlockStatistics const& s, std::size_t k) {
   return s.blocks[k] * (8 * b * b + 4) + s.rows / b * 4;
 }
 
+// Less than `bytes` by enough, and the least of all sizes that the cuts allow; 1: none is.
+int best_below(BlockStatistics const& s, std::int64_t bytes, std::int64_t cuts) {
+  int best = 1;
+  auto least = static_cast<std::int64_t>(least_gain * static_cast<double>(bytes)) + 1;
+  for (std::size_t k = 0; k < BlockStatistics::sizes.size(); ++k) {
+    int const size = BlockStatistics::sizes[k];
+    if (s.rows % size != 0 || cuts % size != 0 || bsr_bytes(s, k) >= least) continue;
+    least = bsr_bytes(s, k);
+    best = size;
+  }
+  return best;
+}
+
 }  // namespace
 
-void BlockStatistics::add(RowPanel const& panel) {
+void BlockStatistics::add(RowPanel const& panel, std::int64_t first_row) {
   auto const count = static_cast<std::int64_t>(panel.offset.size()) - 1;
   if (count <= 0) return;
   rows += count;
   entries += panel.offset[count];
   for (std::size_t k = 0; k < sizes.size(); ++k) {
-    for (std::int64_t row = 0; row < count; row += sizes[k]) {
-      blocks[k] += blocks_of(panel, row, std::min<std::int64_t>(row + sizes[k], count), sizes[k]);
+    for (std::int64_t row = 0, next = 0; row < count; row = next) {
+      next = std::min(((first_row + row) / sizes[k] + 1) * sizes[k] - first_row, count);
+      blocks[k] += blocks_of(panel, row, next, sizes[k]);
     }
   }
 }
@@ -59,26 +73,31 @@ BlockStatistics& BlockStatistics::operator+=(BlockStatistics const& other) {
   return *this;
 }
 
-int choose_block(BlockStatistics const& statistics) {
-  int best = 1;
-  auto least = static_cast<std::int64_t>(least_gain * static_cast<double>(csr_bytes(statistics))) + 1;
-  for (std::size_t k = 0; k < BlockStatistics::sizes.size(); ++k) {
-    if (statistics.rows % BlockStatistics::sizes[k] != 0) continue;
-    if (bsr_bytes(statistics, k) < least) {
-      least = bsr_bytes(statistics, k);
-      best = BlockStatistics::sizes[k];
-    }
-  }
-  return best;
+int choose_block(BlockStatistics const& statistics, std::int64_t cuts) {
+  return best_below(statistics, csr_bytes(statistics), cuts);
 }
 
-std::string explain_block(BlockStatistics const& statistics) {
-  std::string text = fmt::format("block {}: CSR {:.1f} MB", choose_block(statistics),
+int cut_block(BlockStatistics const& statistics, std::int64_t cuts) {
+  int const mine = choose_block(statistics, cuts);
+  auto const at = std::find(BlockStatistics::sizes.begin(), BlockStatistics::sizes.end(), mine);
+  std::int64_t const bytes =
+      mine == 1 ? csr_bytes(statistics)
+                : bsr_bytes(statistics, static_cast<std::size_t>(at - BlockStatistics::sizes.begin()));
+  int const other = best_below(statistics, bytes, row_alignment);
+  return other > 1 ? other : 0;
+}
+
+std::string explain_block(BlockStatistics const& statistics, std::int64_t cuts) {
+  std::string text = fmt::format("block {}: CSR {:.1f} MB", choose_block(statistics, cuts),
                                  static_cast<double>(csr_bytes(statistics)) * 1e-6);
   for (std::size_t k = 0; k < BlockStatistics::sizes.size(); ++k) {
     int const b = BlockStatistics::sizes[k];
     if (statistics.rows % b != 0) {
       text += fmt::format(", {}x{} does not divide {} rows", b, b, statistics.rows);
+      continue;
+    }
+    if (cuts % b != 0) {
+      text += fmt::format(", {}x{} is cut where ranks' rows start", b, b);
       continue;
     }
     double const slots = static_cast<double>(statistics.blocks[k]) * b * b;

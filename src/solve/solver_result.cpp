@@ -25,8 +25,11 @@ void Solver::Parts::describe(Result& result) const {
   ExchangePlan const& plan = matrix.plan();
   c.emplace_back("method", name(options.method));
   c.emplace_back("preconditioner", name(options.preconditioner));
-  if (simple_kind() == PreconditionerKind::block_jacobi && matrix.sweep().tiling.block == 1)
-    c.emplace_back("preconditioner_why", "block-jacobi is jacobi here: the matrix has no blocks");
+  if (simple_kind() == PreconditionerKind::block_jacobi && matrix.sweep().tiling.block == 1) {
+    std::string const lost = matrix.lost_blocks();
+    c.emplace_back("preconditioner_why",
+                   "block-jacobi is jacobi here: " + (lost.empty() ? "the matrix has no blocks" : lost));
+  }
   if (is_chebyshev()) describe_chebyshev(options.chebyshev, bound, state, c);
   c.emplace_back("transport", matrix.transport().capabilities().transport);
   c.emplace_back("run", name(gpu ? gpu->run_kind() : options.run.kind));

@@ -259,6 +259,38 @@ if comm.rank == 0:
 """
 
 
+#: Rows that start inside of blocks are told once, and those at multiples of their size are not.
+BLOCKS = """
+import warnings
+import numpy as np
+from mpi4py import MPI
+import hostless
+
+comm = MPI.COMM_WORLD
+A = hostless.generate("elasticity-hex8", 8)
+n = A.shape[0]
+for unit in (3, 1):
+    # Of three ranks [0, 510, 1023, 1536]: not at multiples of 12.
+    cuts = [n * rank // comm.size // unit * unit + (unit == 1 and 0 < rank < comm.size) for rank in range(comm.size + 1)]
+    first, last = cuts[comm.rank], cuts[comm.rank + 1]
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        _, info, result = hostless.cg(A[first:last], np.ones(last - first), comm=comm, row_range=(first, last),
+                                      preconditioner="block-jacobi", rtol=1e-8, full_output=True)
+    texts = [str(one.message) for one in warned if issubclass(one.category, hostless.HostlessWarning)]
+    why = result.choices.get("preconditioner_why", "")
+    assert info == 0
+    if unit == 3:
+        assert result.choices["block"].startswith("block 3:") and not texts and not why, (result.choices, texts)
+    else:
+        assert "start inside blocks of 3: cut at multiples of 3" in why and result.choices["block"].startswith("1: "), result.choices
+        assert len(texts) == (comm.rank == 0) and all("cut at multiples of 3" in text for text in texts), texts
+    comm.Barrier()
+if comm.rank == 0:
+    print("all good")
+"""
+
+
 def mpich_by_another_name(folder):
     """A folder with MPICH under the name that mpi4py's wheel asks for; Debian's package calls it libmpich.so.12."""
     listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
@@ -315,3 +347,7 @@ def test_a_distributed_matrix(vendor, ranks, tmp_path):
 @pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
 def test_what_one_rank_does_wrong_is_told_to_all(vendor, ranks, tmp_path):
     check_all_good(vendor, ranks, ONE_IS_WRONG, tmp_path)
+
+
+def test_rows_that_start_inside_of_blocks_are_told(tmp_path):
+    check_all_good("openmpi", 3, BLOCKS, tmp_path)

@@ -135,6 +135,8 @@ class Matrix {
   OperatorFunction const& function() const;
   DeviceRows const* device_rows() const;  ///< null without MatrixOptions::gpus
   std::string const& why_block() const;
+  /// Where rows are cut inside blocks that would be worth their layout: which, and where to cut. Else empty.
+  std::string lost_blocks() const;
   std::string const& why_partition() const;
   /// This rank's number among the ranks of its machine, and how many those are, whatever nodes were declared.
   int rank_here() const;

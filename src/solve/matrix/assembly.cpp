@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/setup_watch.hpp"
@@ -83,13 +84,13 @@ void Assembly::gather_statistics(Group& group, Look const& look) {
   check_rows_a_rank(group,
                     (global_rows_ + ranks_ - 1) / ranks_);  // one rank has as many, however they are dealt
   for (Range const& r : ranges) {
-    if (r.first % row_alignment != 0 && r.first != global_rows_) aligned_ = false;
+    if (r.first != global_rows_) cuts_ = std::gcd(cuts_, r.first);
     range_.push_back(r.first);
   }
   range_.push_back(global_rows_);
 
   group.together([&] {
-    ScannedRows seen = look(aligned_);
+    ScannedRows seen = look();
     statistics_ = seen.statistics;
     outside_ = std::move(seen.outside);
   });
@@ -101,9 +102,13 @@ void Assembly::gather_statistics(Group& group, Look const& look) {
 void Assembly::choose_block_row(Group& group, int wanted) {
   group.together([&] {
     if (wanted == 0) {
-      block_ = aligned_ ? choose_block(statistics_) : 1;
-      why_block_ =
-          aligned_ ? explain_block(statistics_) : "1: the ranks' rows do not start at multiples of 12";
+      block_ = choose_block(statistics_, cuts_);
+      why_block_ = explain_block(statistics_, cuts_);
+      if (int const cut = cut_block(statistics_, cuts_); cut > 0) {
+        lost_blocks_ =
+            fmt::format("the ranks' rows start inside blocks of {}: cut at multiples of {}", cut, cut);
+        why_block_ = fmt::format("{}: {}", block_, lost_blocks_);
+      }
       return;
     }
     if (wanted != 1 && std::find(BlockStatistics::sizes.begin(), BlockStatistics::sizes.end(), wanted) ==

@@ -45,6 +45,7 @@ class Assembly {
   std::int64_t global_entries() const { return statistics_.entries; }
   int block() const { return block_; }
   std::string const& why_block() const { return why_block_; }
+  std::string const& lost_blocks() const { return lost_blocks_; }
   std::string const& why_partition() const { return why_partition_; }
   Tiling const& tiling() const { return tiling_; }
   /// Of all ranks: what a route is made from.
@@ -92,8 +93,8 @@ class Assembly {
   std::int64_t block_rows_below_ = 0;  // ghosts of lower ranks
   bool natural_ = true;
   BlockStatistics statistics_;
-  bool aligned_ = true;  // all shares start at multiples of 12
-  std::string why_block_, why_partition_;
+  std::int64_t cuts_ = row_alignment;  // all shares start at multiples of it
+  std::string why_block_, lost_blocks_, why_partition_;
   std::vector<std::int64_t>
       outside_;                      // block rows that this range reads of others, until ghosts are numbered
   std::vector<std::int64_t> range_;  // [ranks + 1] first block row of every rank's source range

@@ -195,8 +195,8 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
                   fmt::format("{} GPUs (no fewer than none). Use 0 for the processor.", options.gpus));
   });
   bool const with_local = options.gpus == 0 || options.host_layout;
-  parts->assembly = std::make_unique<Assembly>(group, source, options, [&](bool in_blocks) {
-    ScannedRows scanned = scan_rows(source, in_blocks, parts->threads, !with_local);
+  parts->assembly = std::make_unique<Assembly>(group, source, options, [&] {
+    ScannedRows scanned = scan_rows(source, true, parts->threads, !with_local);
     parts->pattern = scanned.pattern;
     return scanned;
   });
@@ -250,8 +250,8 @@ Matrix Matrix::from_gpu_rows(Transport& transport, GpuRows const& rows, bool sam
   NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
   CallerRows const source(rows, pattern_scan, group.size(), group.rank());
   parts->choose_threads(options, source);
-  parts->assembly = std::make_unique<Assembly>(group, source, options, [&](bool in_blocks) {
-    ScannedRows scanned = parts->look(rows, source.first_row(), source.last_row(), in_blocks);
+  parts->assembly = std::make_unique<Assembly>(group, source, options, [&] {
+    ScannedRows scanned = parts->look(rows, source.first_row(), source.last_row(), true);
     parts->pattern = scanned.pattern;
     return scanned;
   });
@@ -441,6 +441,9 @@ DeviceRows const* Matrix::device_rows() const { return parts_->device.get(); }
 std::string const& Matrix::why_block() const {
   return parts_->assembly ? parts_->assembly->why_block() : parts_->why_function;
 }
+std::string Matrix::lost_blocks() const {
+  return parts_->assembly ? parts_->assembly->lost_blocks() : std::string();
+}
 std::string const& Matrix::why_partition() const {
   return parts_->assembly ? parts_->assembly->why_partition() : parts_->why_contiguous;
 }
@@ -461,8 +464,7 @@ void Matrix::from_local(std::span<double const> local, std::span<double> mine) c
 
 PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options,
                           bool to_each_its_own) {
-  Assembly const assembly(group, source, options,
-                          [&](bool in_blocks) { return scan_rows(source, in_blocks, 1, false); });
+  Assembly const assembly(group, source, options, [&] { return scan_rows(source, true, 1, false); });
   NodeMap const nodes = nodes_of(find_machines(group), options.ranks_per_node);
   PlannedMatrix planned;
   planned.tiling = assembly.tiling();

@@ -34,14 +34,14 @@ struct Seen {
 
   void add(RowSource const& source, std::int64_t begin, std::int64_t end, bool in_blocks, bool with_pattern) {
     RowPanel panel;
-    for (std::int64_t row = begin; row < end; row += panel_rows) {
-      std::int64_t const count = std::min(panel_rows, end - row);
+    for (std::int64_t row = begin, count = 0; row < end; row += count) {
+      count = std::min(panel_rows - row % row_alignment, end - row);
       source.pattern(row, count, panel);
       setup_step(count);
       RowFault const fault = fault_of(panel, row, source.global_rows());
       if (fault.kind != RowFault::Kind::none) throw error_of(fault, source.global_rows());
       if (in_blocks) {
-        statistics.add(panel);
+        statistics.add(panel, row);
       } else {
         statistics.rows += count;
         statistics.entries += panel.offset.back();
@@ -68,12 +68,15 @@ void keep_distinct(std::vector<std::int64_t>& numbers) {
 
 ScannedRows scan_rows(RowSource const& source, bool in_blocks, int threads, bool with_pattern) {
   std::int64_t const begin = source.first_row(), end = source.last_row(),
-                     panels = (end - begin + panel_rows - 1) / panel_rows;
+                     base = begin - begin % row_alignment,  // panels part where no block is cut
+      panels = (end - base + panel_rows - 1) / panel_rows;
   SetupStage const stage("looking at the rows", end - begin);
   int const parts = parts_for(threads, panels);
   std::vector<Seen> seen(static_cast<std::size_t>(parts));
   share_out(threads, parts, [&](int part) {
-    auto const first_of = [&](int k) { return std::min(begin + piece(k, parts, panels) * panel_rows, end); };
+    auto const first_of = [&](int k) {
+      return std::clamp(base + piece(k, parts, panels) * panel_rows, begin, end);
+    };
     seen[static_cast<std::size_t>(part)].add(source, first_of(part), first_of(part + 1), in_blocks,
                                              with_pattern);
   });

@@ -13,11 +13,10 @@
 
 namespace hostless {
 
-/// in_blocks: shares start where every size of block does, and blocks are counted.
-/// Errors  bad_input  a row that cannot be used
-using Look = std::function<ScannedRows(bool in_blocks)>;
+/// Blocks are counted, too. Errors  bad_input  a row that cannot be used
+using Look = std::function<ScannedRows()>;
 
-/// Of rows that the host reads. with_pattern: ScannedRows::pattern, else 0. Cost  one pass over the rows'
+/// Of rows that the host reads. in_blocks: blocks are counted; with_pattern: ScannedRows::pattern, else 0. Cost  one pass over the rows'
 /// pattern, by up to `threads` threads
 ScannedRows scan_rows(RowSource const& source, bool in_blocks, int threads, bool with_pattern);
 

@@ -110,5 +110,32 @@ TEST(BlockStatistics, PanelsAndRanksAddUp) {
   EXPECT_EQ(parts.blocks, whole.blocks);
 }
 
+TEST(BlockStatistics, RowsThatStartAnywhereCountWholeBlocks) {
+  RowPanel const whole = blocks(1200, 3, 3, 0.0);
+  BlockStatistics cut;
+  for (std::int64_t first : {0, 399, 798}) {
+    std::int64_t const last = first == 798 ? 1200 : first + 399;
+    cut.add(blocks(1200, 3, 3, 0.0, first, last), first);
+  }
+  BlockStatistics const all = of(whole);
+  EXPECT_EQ(cut.blocks[1], all.blocks[1]);  // 3 divides all cuts
+  EXPECT_GT(cut.blocks[0], all.blocks[0]);  // 2 does not: two block rows count twice
+  EXPECT_LT(cut.blocks[0], all.blocks[0] + 30);
+}
+
+TEST(BlockStatistics, OnlySizesThatDivideTheCuts) {
+  BlockStatistics const s = of(blocks(1200, 3, 4, 0.0));
+  int const best = choose_block(s);
+  ASSERT_EQ(best % 3, 0);
+  EXPECT_EQ(choose_block(s, 3), 3) << explain_block(s, 3);
+  EXPECT_EQ(cut_block(s, 3), 0);  // 6 would save less than 5 % against 3
+  EXPECT_EQ(choose_block(s, 1), 1);
+  EXPECT_EQ(cut_block(s, 1), best);
+  EXPECT_EQ(cut_block(s, 12), 0);
+  EXPECT_NE(explain_block(s, 3).find("2x2 is cut where ranks' rows start"), std::string::npos)
+      << explain_block(s, 3);
+  EXPECT_EQ(cut_block(of(blocks(1200, 1, 1, 0.0)), 1), 0);  // nothing is lost where nothing is there
+}
+
 }  // namespace
 }  // namespace hostless

@@ -94,6 +94,49 @@ TEST_P(Sources, AnyNumberOfThreadsMakesTheSameMatrix) {
   }
 }
 
+// Of a node's three unknowns: blocks where all cuts leave them whole, whatever else they do, and the reason where not.
+TEST(Blocks, AreThoseThatAllCutsLeaveWhole) {
+  System const a = System::problem(problem("elasticity-hex8", 8, 8, 8));
+  ASSERT_EQ(a.rows(), 1536);
+  struct Case {
+    std::vector<std::int64_t> cuts;
+    int block;
+    std::string lost;
+  };
+  for (Case const& c :
+       {Case{{0, 504, 1020, 1536}, 3, ""}, Case{{0, 507, 1029, 1536}, 3, ""},
+        Case{{0, 510, 1023, 1536}, 3, ""}, Case{{0, 512, 1024, 1536}, 0, "start inside blocks of "},
+        Case{{0, 511, 1536, 1536}, 1, "start inside blocks of "}}) {
+    run_with_threads_transport(3, [&](Transport& transport) {
+      auto const rank = static_cast<std::size_t>(transport.group().rank());
+      auto const first = static_cast<std::size_t>(c.cuts[rank]),
+                 last = static_cast<std::size_t>(c.cuts[rank + 1]);
+      std::vector<std::int64_t> offset(a.offset.begin() + static_cast<std::ptrdiff_t>(first),
+                                       a.offset.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+      auto const begin = offset.front(), end = offset.back();
+      for (auto& one : offset) one -= begin;
+      std::span<std::int64_t const> const columns{a.column.data() + begin,
+                                                  static_cast<std::size_t>(end - begin)};
+      std::span<double const> const values{a.value.data() + begin, columns.size()};
+      Matrix const made = Matrix::from_rows(transport, c.cuts[rank], offset, columns, values, {});
+      if (c.block > 0) EXPECT_EQ(made.sweep().tiling.block, c.block) << made.why_block();
+      EXPECT_EQ(made.lost_blocks().empty(), c.lost.empty()) << made.lost_blocks();
+      EXPECT_NE(made.lost_blocks().find(c.lost), std::string::npos) << made.lost_blocks();
+      if (c.block != 1) return;
+      EXPECT_NE(made.why_block().find("cut at multiples of 3"), std::string::npos) << made.why_block();
+      SolveOptions options;
+      options.preconditioner = PreconditionerKind::block_jacobi;
+      std::vector<double> const b(last - first, 1.0);
+      std::vector<double> x(last - first, 0.0);
+      Solver solver(made, options);
+      std::string why;
+      for (auto const& [what, text] : solver.solve(b, x).choices)
+        if (what == "preconditioner_why") why = text;
+      EXPECT_EQ(why, "block-jacobi is jacobi here: " + made.lost_blocks());
+    });
+  }
+}
+
 // Same pattern, other values: as if the matrix had been made with them, whatever was solved before.
 TEST_P(Sources, NewValuesAreANewMatrix) {
   auto const [ranks, partition] = GetParam();
