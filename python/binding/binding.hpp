@@ -33,6 +33,8 @@ Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& 
 /// The name of the Python exception of an error, and back. Errors  usage  an unknown name
 char const* class_of(ErrorCode code);
 ErrorCode code_of(std::string const& exception);
+/// `--max-iterations`, `--gpus 1`: maxiter, gpus=1; what Python has no name for stays.
+std::string as_python_spells(std::string text);
 
 void bind_system(nb::module_& module);
 /// Before bind_system and bind_sources, which take choices.

@@ -42,7 +42,7 @@ void translate(std::exception_ptr const& thrown, void*) {
     std::rethrow_exception(thrown);
   } catch (Error const& e) {
     nb::object const type = nb::module_::import_("hostless.errors").attr(class_of(e.code()));
-    std::string const text = e.what();  // may name a file, whose bytes need not be UTF-8
+    std::string const text = as_python_spells(e.what());  // may name a file, whose bytes need not be UTF-8
     nb::object const words =
         nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
     if (words.is_valid()) PyErr_SetObject(type.ptr(), words.ptr());

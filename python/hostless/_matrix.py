@@ -13,31 +13,11 @@ from ._checks import (OPERATOR_ALONE, check_as_many, check_at_once, check_ended,
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._functions import function_of, preconditioner_of
 from ._options import APART, of_matrix, of_solve, refuse_others, set_options, takes
+from ._operator import Base
 from ._result import Result, info_of
 from ._rows import Rows, Shifted, check_numbers, is_operator, root_of, rows_of, settled, shifted, small
 from ._vectors import Vectors, joined
 from .errors import AbortedError, Error, MachineError, PeerLostError, UsageError, warn
-
-try:
-    from scipy.sparse.linalg import LinearOperator as _Base
-except ImportError:  # NumPy alone is enough
-
-    class _Base:  # type: ignore[no-redef]
-        """The part of scipy's LinearOperator that hostless.Matrix needs where scipy is not installed."""
-
-        def __init__(self, dtype: Any, shape: tuple):
-            self.dtype, self.shape = np.dtype(dtype), tuple(shape)
-
-        def matvec(self, x: Any) -> np.ndarray:
-            x = np.asarray(x)
-            return self._matvec(x).reshape(x.shape)
-
-        def matmat(self, X: Any) -> np.ndarray:
-            return np.stack([self._matvec(column) for column in np.asarray(X).T], axis=1)
-
-        def __matmul__(self, x: Any) -> np.ndarray:
-            return self.matmat(x) if np.ndim(x) == 2 else self.matvec(x)
-
 
 #: Right-hand sides that are solved for at once where nobody says how many.
 MOST_COLUMNS = 8
@@ -45,7 +25,7 @@ MOST_COLUMNS = 8
 COPIES = True
 
 
-class Matrix(_Base):
+class Matrix(Base):
     """A matrix, laid out on its ranks once: partition, conversion and binding are done
     here; then `solve` and `matvec` as often as needed, without set-up.
 
@@ -100,6 +80,9 @@ class Matrix(_Base):
             self._choices = _core.Choices()
             set_options(self._choices, options)
             self._gpus = gpus_of(gpus)
+            if self._tolerance is not None and not self._choices.check_symmetry:
+                raise UsageError(f"symmetry_tolerance={self._tolerance!r} with check_symmetry=False (nobody compares anything). Drop one "
+                                 "of them.")
             self._choices.set("gpus", self._gpus)
             check_transport(transport, comm, row_range, None if ranks is None else small(ranks, "ranks"), self._gpus,
                             self._choices.oversubscribe)
@@ -313,6 +296,8 @@ class Matrix(_Base):
         guesses = self._guesses(x0, vectors, M)
         function = preconditioner_of(M, rows, choices.preconditioner)
         if callback is not None and not callable(callback):
+        if x0 is not None and asked.get("resume") is not None:
+            raise UsageError("x0 with resume (the checkpoint goes on from its own x). Drop one of them.")
             raise UsageError(f"callback is a {type(callback).__name__} (it is called with x). Pass a function.")
         check_at_once(vectors, choices, function, callback)
         single = self._single and vectors.single

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any, Callable, Optional
 
 from ._cg import cg
 from ._matrix import Matrix
+from ._options import TABLE, refuse_others
 from ._rows import Checked, Shifted, real
 from .errors import UsageError
 
@@ -57,4 +59,6 @@ def minres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float =
 def _of(method: str, options: dict) -> dict:
     if "method" in options:
         raise TypeError(f"{method}() got an unexpected keyword argument 'method'. It is hostless.cg's.")
+    of_cg = inspect.signature(cg).parameters
+    refuse_others(method, (name for name in options if name not in of_cg), TABLE.values())
     return {**options, "method": method}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
+import re
 import textwrap
 from typing import Any, Callable, Iterable
 
@@ -34,7 +35,8 @@ def value_of(name: str, value: Any) -> Any:
     """
     option = TABLE[name]
     if option.kind == "word":
-        return word(value, name)
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        return word(str(value) if is_whole and str(value) in re.findall(r"[\w-]+", option.allowed) else value, name)
     if option.kind == "whole":
         number = whole(value, name)
         if name == "maxiter":  # more than can be made are as many as can be counted
@@ -108,7 +110,7 @@ def listed(options: Iterable) -> str:
     lines = []
     for one in options:
         allowed = one.allowed.removeprefix("one of ")
-        text = one.meaning + (f": {allowed}" if one.kind in ("word", "whole", "real") else "") + \
+        text = one.meaning + (f": {allowed}" if one.kind in ("word", "whole", "real", "file") else "") + \
             (f" [{one.standard}]" if one.standard else "")
         lines.append(textwrap.fill(text, 116, initial_indent=f"{one.name:<20} ", subsequent_indent=" " * 21))
     return "\n".join(lines)

@@ -316,7 +316,7 @@ def whole(value: Any, name: str) -> int:
             raise TypeError
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a whole number is meant). Pass one.") from None
+        raise NumberTypeError(f"{name}={value!r} is a {type(value).__name__} (a whole number is meant). Pass one.") from None
 
 
 def real(value: Any, name: str) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from ._checks import check_ranks, check_square, file_name
 from ._options import set_options
-from ._rows import as_doubles, is_array, real, rows_of, small, to_numpy, whole, word
+from ._rows import as_doubles, is_array, is_operator, real, rows_of, small, to_numpy, whole, word
 from .errors import BadInputError, MachineError, UsageError
 
 
@@ -144,10 +144,15 @@ def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto"
          row_lanes: int = 1, ranks_per_node: int = 0, seed: int = 1) -> Plan:
     """The exchange plan of a matrix on so many ranks, proven by the checker; needs neither MPI nor GPUs.
 
-    slices and row_lanes are checked as a matrix checks them and change no exchange: they are of the sweep.
+    A               as for hostless.Matrix, but none of those and no LinearOperator: the entries are needed
+    ranks           that share the rows, contiguously as `hostless plan` deals them out
+    partition, route, block, ranks_per_node, seed  as options of hostless.Matrix (docs/options.md)
+    slices, row_lanes  are checked as a matrix checks them and change no exchange: they are of the sweep
 
-    A  as for hostless.Matrix, but no LinearOperator. Errors: UsageError, BadInputError.
+    Errors: UsageError, BadInputError.
     """
+    if is_operator(A) and not isinstance(A, np.ndarray):
+        raise UsageError(f"a plan of a {type(A).__name__} (its entries say who reads what, and it shows none). Pass the matrix.")
     rows = rows_of(A)
     check_square(rows.shape)
     choices = _core.Choices()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import math
 import numbers
@@ -20,6 +21,18 @@ from ._stencil_result import StencilChange, StencilResult, change_of
 from ._stencil_source import constant, source_of
 from ._stencil_task import MOST_STEPS, between, check_looks, limits, of_grid, task_of
 from .errors import MachineError, PeerLostError, UsageError, warn
+
+
+ANOTHER = "Make another Stencil with other numbers: nothing is compiled again."
+
+
+class Parameters(dict):
+    """Values by name, as a stencil was made with them."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"a parameter of a hostless.Stencil cannot be changed (it is what it was made of). {ANOTHER}")
+
+    __setitem__ = __delitem__ = __ior__ = update = pop = popitem = clear = setdefault = _refuse  # type: ignore[assignment]
 
 
 class Stencil:
@@ -48,6 +61,13 @@ class Stencil:
     it), TypeError (a keyword that is neither number nor array). Cost: the first run with a type compiles, about 0.3 s, once for
     this user and processor.
     """
+
+    __slots__ = ("_coefficients", "_expressions", "_fields", "_known", "_name", "_parameters", "_program", "__weakref__")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in Stencil.__slots__:
+            raise AttributeError(f"{name}={value!r} of a hostless.Stencil (it is what it was made of). {ANOTHER}")
+        super().__setattr__(name, value)
 
     def __init__(self, expressions: Union[str, dict], /, **given: Any):
         if isinstance(expressions, dict):
@@ -112,8 +132,9 @@ class Stencil:
 
     @property
     def parameters(self) -> dict:
-        """Values of the parameters that were given, by name."""
-        return dict(self._parameters)
+        """Values of the parameters that were given, by name. They stay: for others make another Stencil, which compiles nothing again.
+        Defaults of named stencils are in `hostless.stencil_names()`."""
+        return Parameters(self._parameters)
 
     def source(self, dtype: Any = np.float64, axes: Optional[int] = None) -> str:
         """The C++ that is compiled for arrays of that type. axes: needed where no offsets say it.
@@ -130,7 +151,7 @@ class Stencil:
     def run(self, u: Any, steps: int, *, boundary: Union[str, tuple] = "dirichlet", ranks: Optional[int] = None,
             ranks_along: Optional[tuple] = None, depth: Optional[int] = None, block_steps: Optional[int] = None, every: int = 0,
             tolerance: float = 0.0, callback: Optional[Callable[[StencilChange], Any]] = None,
-            time_limit: Optional[float] = None) -> StencilResult:
+            time_limit: Optional[float] = None, **others: Any) -> StencilResult:
         """Takes `steps` steps IN PLACE: u holds the new cells afterwards.
 
         u            the field: an array of NumPy, a tensor of torch in the processor's memory, or anything with DLPack or a buffer;
@@ -158,6 +179,7 @@ class Stencil:
         once. Without a C++ compiler ($CXX, c++, g++, clang++) NumPy takes the steps on one rank, with a warning; named stencils need
         none.
         """
+        self._refuse(others)
         _core.check_environment()
         named = named_fields(u, self._fields)
         if is_there(named[0][1]):
@@ -183,6 +205,13 @@ class Stencil:
         function = compiled(source, tuple(command), instructions(), repr(self))
         words.update = function.address
         return self._stepped(words, task, show, axes, "compiled")
+
+    def _refuse(self, others: dict) -> None:
+        """TypeError, as Python has it: an argument of `run` that there is not, with what to do."""
+        mine = {*self._parameters, *self._coefficients, *(self._known["parameters"] if self._program is None else ())}
+        known = [name for name in inspect.signature(Stencil.run).parameters if name not in ("self", "others")]
+        for name in others:
+            raise TypeError(f"run() got an unexpected keyword argument {name!r}{near(name, known)}." + (" " + ANOTHER if name in mine else ""))
 
     def _check_axes(self, axes: int) -> None:
         if self._program is None:
@@ -267,10 +296,12 @@ class Stencil:
 
 
 def stencil_names() -> dict:
-    """The stencils that `hostless.Stencil.named` knows: what each is, by its name, with its fields, parameters and numbers of axes."""
+    """The stencils that `hostless.Stencil.named` knows: what each is, by its name, with its numbers of axes, fields, and parameters
+    with their defaults (by the number of axes where those differ)."""
     found = {}
     for one in _core.named_stencils():
-        parameters = ", ".join(one["parameters"])
+        parameters = ", ".join(f"{name} [{' or '.join(dict.fromkeys(f'{of_axes[k]:g}' for of_axes in one['defaults'].values()))}]"
+                               for k, name in enumerate(one["parameters"]))
         found[one["name"]] = (f"{one['meaning']}; axes {' or '.join(map(str, one['axes']))}; fields {', '.join(one['fields'])}"
                               + (f"; parameters {parameters}" if parameters else ""))
     return found

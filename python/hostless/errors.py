@@ -14,7 +14,7 @@ class UsageError(Error, ValueError):
 
 
 class NumberTypeError(UsageError, TypeError):
-    """What is no real number where one is meant: a word, None, a list, a complex number."""
+    """What is no real number where one is meant: a word, None, a list, a complex number; no whole one: a fraction."""
 
 
 class BadInputError(Error, ValueError):

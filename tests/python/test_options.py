@@ -79,6 +79,23 @@ def test_unknown_names_are_refused_with_what_may_be_meant(grid, ones):
     with hostless.Matrix(grid) as matrix, pytest.raises(TypeError, match="'slices'. It is one of the matrix"):
         matrix.solve(ones, slices=3)
 
+    for function in (hostless.minres, hostless.bicgstab):
+        with pytest.raises(TypeError, match=f"{function.__name__}.. got an unexpected keyword argument 'tol'. Did you mean 'rtol'"):
+            function(grid, ones, tol=1e-8)
+        assert function(grid, ones, rtol=1e-8, ranks=2, slices=3)[1] == 0
+
+
+def test_errors_have_the_names_of_python(grid, ones, tmp_path):
+    ends = tmp_path / "ends"
+    solved(grid, ones, checkpoint=ends, checkpoint_every=10, maxiter=25)
+    for options, text in ((dict(null_space="constant"), "Drop null_space='constant'[.]$"), (dict(resume=tmp_path / "ends", maxiter=5), "Raise maxiter[.]$"),
+                          (dict(resume=__file__), "Name a file that checkpoint wrote[.]$"), (dict(profile="t"), "Use gpus=1[.]$")):
+        with pytest.raises(hostless.Error, match=text) as raised:
+            hostless.cg(grid, ones, **options)
+        assert "--" not in str(raised.value).replace(str(tmp_path), "")
+    for text, python in (("Use --run stream or graph.", "Use run='stream' or graph."), ("--gpus-of-mine, x--gpus, --transport processes", None),
+                         ("(--max-iterations 7)", "(maxiter=7)"), ("--gpus", "gpus"), ("--rtol", "rtol")):
+        assert _core.as_python_spells(text) == (python or text)
 
 @pytest.mark.parametrize("bad, kind, text", [
     (dict(matrix_precision="fp16"), ValueError, "matrix_precision='fp16' .unknown.. Use fp64 or fp32."),
@@ -175,7 +192,10 @@ def test_choices_that_change_no_bit(grid, ones, tmp_path):
     parts = tmp_path / "parts.txt"
     parts.write_text("\n".join(str(int(row >= 400)) for row in range(N * N)) + "\n")
     expected = solved(grid, ones, ranks=2)[0]
-    for options in (dict(check_interval=7), dict(setup_threads=3), dict(columns="32"), dict(route="two_step", ranks_per_node=1), dict(seed=9),
+    for x0 in (ones, "Mb"):
+        with pytest.raises(hostless.UsageError, match="x0 with resume"):
+            hostless.cg(grid, ones, x0=x0, resume=theirs)
+    for options in (dict(check_interval=7), dict(setup_threads=3), dict(columns="32"), dict(columns=16), dict(route="two_step", ranks_per_node=1), dict(seed=9),
                     dict(symmetry_tolerance=1e-3), dict(check_symmetry=False),
                     dict(format="csr"), dict(run="persistent", lanes=2), dict(run="graph"), dict(divergence_limit=1e20)):
         x, info, result = solved(grid, ones, ranks=2, **options)
@@ -226,6 +246,8 @@ def test_a_changed_option_makes_another_solver(grid, ones):
 @pytest.mark.parametrize("name", ["rtol", "time_limit", "divergence_limit", "chebyshev_ratio"])
 def test_numbers_that_no_float64_holds(name):
     a, b = np.eye(2), np.ones(2)
+    with pytest.raises(hostless.UsageError, match="symmetry_tolerance=0.001 with check_symmetry=False"):
+        hostless.cg(A, ones, check_symmetry=False, symmetry_tolerance=1e-3)
     for far in (10**400, np.inf):
         if name == "rtol":  # of which infinity is one, as in scipy
             assert hostless.cg(a, b, rtol=far)[1] == hostless.cg(a, 0 * b, b, rtol=far)[1] == 0
@@ -253,7 +275,7 @@ def test_true_is_no_number_of_things(grid, ones):
     for value in (True, False):
         for call in (lambda: hostless.cg(grid, ones, maxiter=value), lambda: hostless.cg(grid, ones, rhs_columns=value),
                      lambda: hostless.generate("poisson2d", value)):
-            with pytest.raises(TypeError, match=f"{value} is a bool.*whole number is meant"):
+            with pytest.raises(hostless.NumberTypeError, match=f"{value} is a bool.*whole number is meant"):
                 call()
     for how in (dict(steps=True), dict(steps=2, every=True), dict(steps=2, ranks=True)):
         with pytest.raises(TypeError, match="True is a bool"):

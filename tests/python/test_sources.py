@@ -242,6 +242,16 @@ def test_plans_refuse_in_words_of_their_own(given, says):
         hostless.plan(sp.eye_array(9), **given)
 
 
+def test_plans_need_entries():
+    from scipy.sparse.linalg import aslinearoperator
+
+    A = sp.eye_array(9, format="csr")
+    with hostless.Matrix(A) as matrix:
+        for operator, says in ((aslinearoperator(A), "a plan of a MatrixLinearOperator"), (matrix, "a plan of a Matrix")):
+            with pytest.raises(hostless.UsageError, match=f"{says} .its entries.*Pass the matrix"):
+                hostless.plan(operator)
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 5])
 def test_plans_are_those_of_the_command(ranks):
     plan = hostless.plan(hostless.generate("poisson2d", 20), ranks=ranks)

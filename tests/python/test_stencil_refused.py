@@ -117,8 +117,24 @@ class TestExpressions:
                 call()
         with pytest.raises(TypeError, match="k='a'"):
             hostless.Stencil.named("heat", k="a")
+        with pytest.raises(TypeError, match="run.. got an unexpected keyword argument 'k'.*Make another Stencil"):
+            hostless.Stencil.named("heat").run(np.zeros((9, 9)), 1, k=0.1)
         with pytest.raises(hostless.UsageError, match="arrays of 1 axes for heat \\(it has 2 or 3\\)"):
             hostless.Stencil.named("heat").run(np.zeros(9), 1)
+
+    def test_what_it_was_made_of_stays(self):
+        heat = hostless.Stencil("u + k*(u[-1] + u[1] - 2*u)", k=0.2)
+        for change in (lambda: setattr(heat, "k", 0.1), lambda: setattr(heat, "parameters", {})):
+            with pytest.raises(AttributeError, match="Make another Stencil"):
+                change()
+        for change in (lambda: heat.parameters.update(k=0.1), lambda: heat.parameters.__setitem__("k", 0.1), lambda: heat.parameters.clear()):
+            with pytest.raises(TypeError, match="Make another Stencil"):
+                change()
+        assert heat.parameters == {"k": 0.2}
+        for how, words in ((dict(k=0.1), "'k'. Make another Stencil"), (dict(step=3), "'step' .did you mean 'steps'"), (dict(x=1), "'x'[.]$")):
+            with pytest.raises(TypeError, match=words):
+                heat.run(np.zeros(9), 1, **how)
+        assert "feed [0.035]" in hostless.stencil_names()["gray_scott"]
 
 
 def read_only():
