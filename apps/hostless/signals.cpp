@@ -39,6 +39,16 @@ void say(char const* text) {
   if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody listens
 }
 
+// All that end this command, and what leaves it alone.
+constexpr int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+
+char const* name_of(int number) {
+  return number == SIGINT    ? "ctrl-C"
+         : number == SIGHUP  ? "SIGHUP"
+         : number == SIGXCPU ? "SIGXCPU"
+                             : "SIGTERM";
+}
+
 // First asked, because launchers have ranks and folders to tidy up.
 void end_group(pid_t group) {
   constexpr int looks = 14;
@@ -56,7 +66,9 @@ void end_group(pid_t group) {
   if (setup_line_is_drawn()) say("\r\033[K");
   if (speaks.load()) {
     say("hostless: ended by ");
-    say(number == SIGINT ? "ctrl-C" : "SIGTERM");
+    say(name_of(number));
+    if (number == SIGHUP) say(" (its terminal has gone)");
+    if (number == SIGXCPU) say(" (its limit of processor time)");
     if (number == SIGTERM && of_mpirun.load()) say(" (mpirun sends it at ctrl-C too)");
     SetupWatch const* const watch = watched.load();
     char const* const what = watch == nullptr ? nullptr : watch->what();
@@ -72,6 +84,8 @@ void end_group(pid_t group) {
 }
 
 Heard hear(int number) {
+  // The kernel says every second that processor time is up, until the hard limit ends the process.
+  if (number == SIGXCPU && wish != 0) return Heard::again;
   Heard const heard = wished.hear();
   if (heard == Heard::first) wish = number;
   return heard;
@@ -136,8 +150,7 @@ void catch_signals(SetupWatch& watch) {
   watched = &watch;
   speaks = is_first_rank();
   of_mpirun = started_by_mpi();
-  handle(SIGINT, on_signal);
-  handle(SIGTERM, on_signal);
+  for (int const number : ending) handle(number, on_signal);
   // What is longer than a file may become is an error of its writer, which tidies up.
   signal(SIGXFSZ, SIG_IGN);
   // A command dies when nobody reads what it prints, as all do. A rank must not: the others would lose it.
@@ -153,6 +166,8 @@ void let_setup_tidy() {
 void let_solve_answer() { manner = Manner::with_an_answer; }
 char const* words_of_end(int number) {
   if (number == SIGINT) return "interrupted by ctrl-C (SIGINT)";
+  if (number == SIGHUP) return "asked to end by SIGHUP (its terminal has gone)";
+  if (number == SIGXCPU) return "asked to end by SIGXCPU (its limit of processor time)";
   return of_mpirun.load() ? "asked to end by SIGTERM (mpirun sends it at ctrl-C too)"
                           : "asked to end by SIGTERM";
 }
@@ -162,13 +177,17 @@ void take_along(pid_t group) noexcept { companion = group; }
 EndsLater::EndsLater() {
   sigset_t ends;
   sigemptyset(&ends);
-  sigaddset(&ends, SIGINT);
-  sigaddset(&ends, SIGTERM);
+  for (int const number : ending) sigaddset(&ends, number);
   pthread_sigmask(SIG_BLOCK, &ends, &before_);
 }
 void EndsLater::over() const { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 void EndsLater::as_any_program() const {
   for (int const number : {SIGINT, SIGTERM}) signal(number, SIG_DFL);
+  for (int const number : {SIGHUP, SIGXCPU}) {
+    struct sigaction before {};
+    bool const is_ignored = sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+    if (!is_ignored) signal(number, SIG_DFL);
+  }
   over();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What ctrl-C and SIGTERM do to this command. As long as there is nothing to save it ends at once, wherever
+// What ctrl-C, SIGTERM, SIGXCPU, and SIGHUP where it is not ignored (nohup) do to this command. As long as there is nothing to save it ends at once, wherever
 // it is: in METIS, in a read that hangs. Handlers do no more than the standard lets them.
 
 #include <sys/types.h>
@@ -8,7 +8,7 @@
 
 namespace hostless {
 
-/// From here on either of them ends the process with one line (of rank 0) and exit code 4. The line names
+/// From here on any of them ends the process with one line (of rank 0) and exit code 4. The line names
 /// what `watch` is at; it must live as long as the process.
 void catch_signals(SetupWatch& watch);
 /// From here on output that nobody reads ends nothing: it is what finish_output tells.
@@ -29,7 +29,7 @@ char const* words_of_end(int number);
 /// A process group that dies with this process; 0: none any more.
 void take_along(pid_t group) noexcept;
 
-/// While it lives, SIGINT and SIGTERM wait: for a fork, whose child is to be taken along.
+/// While it lives, all of them wait: for a fork, whose child is to be taken along.
 class EndsLater {
  public:
   EndsLater();

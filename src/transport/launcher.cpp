@@ -279,7 +279,7 @@ int launch(Launch const& launch) {
   std::cout.flush();
   std::fflush(nullptr);
   Rendezvous const rendezvous;
-  Signals signals({SIGINT, SIGTERM, SIGHUP});
+  Signals signals({SIGINT, SIGTERM, SIGHUP, SIGXCPU});
   Ranks ranks(launch, rendezvous, signals);
   Patience patience(launch.grace_s);
   bool const limited = launch.time_limit_s > 0;

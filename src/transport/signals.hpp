@@ -49,7 +49,7 @@ class Signals {
     while (read(descriptor(), &about, sizeof about) == sizeof about) {  // bounded: SFD_NONBLOCK
       if (about.ssi_signo == SIGCHLD) continue;
       auto const number = static_cast<int>(about.ssi_signo);
-      bool const ends = number == SIGINT || number == SIGTERM || number == SIGHUP;
+      bool const ends = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGXCPU;
       if (ends && wishes_[number].hear() == RepeatedWish::Heard::again) continue;
       taken.push_back({number, about.ssi_code == SI_KERNEL});
     }

@@ -1,10 +1,14 @@
 """Solves that are ended, and solves that go on: ctrl-C, time limit, checkpoint and resume."""
 
+import fcntl
 import json
 import os
+import pty
 import re
+import resource
 import signal
 import subprocess
+import termios
 import time
 import unittest
 
@@ -27,7 +31,9 @@ class Interrupted(Command):
         self.assertEqual(result["status"], "aborted")
         self.assertGreaterEqual(result["iterations"], 20)
         self.assertEqual(len(result["residual_history"]), result["iterations"] + 1)
-        says = {signal.SIGINT: "interrupted by ctrl-C (SIGINT).", signal.SIGTERM: "asked to end by SIGTERM."}
+        says = {signal.SIGINT: "interrupted by ctrl-C (SIGINT).", signal.SIGTERM: "asked to end by SIGTERM.",
+                signal.SIGHUP: "asked to end by SIGHUP (its terminal has gone).",
+                signal.SIGXCPU: "asked to end by SIGXCPU (its limit of processor time)."}
         self.assertEqual(result["message"], says[number])
         self.assertIn(says[number], out)
         return result
@@ -51,6 +57,44 @@ class Interrupted(Command):
 
     def test_terminated(self):
         self.interrupted(signal.SIGTERM, "--ranks", 2)
+
+    def test_a_terminal_that_closes_or_processor_time_that_is_up(self):
+        for number in (signal.SIGHUP, signal.SIGXCPU):
+            for words in (("--ranks", 2), ("--ranks", 2, "--transport", "processes")):
+                with self.subTest(number=number, words=words):
+                    self.is_the_last_complete_iteration(self.interrupted(number, *words), *words)
+                    (self.folder / "c").unlink()
+
+    def test_a_terminal_that_has_gone_costs_nobody_the_answer(self):
+        master, slave = pty.openpty()
+        process = self.start("solve", *ENDLESS, *CHECKPOINT, "--output", "x.npy", "--json", "result.json", "--no-bandwidth", stdout=slave,
+                             stderr=slave, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0))
+        os.close(slave)
+        self.wait_for_file("c", process)
+        os.close(master)
+        process.wait(timeout=SLOWEST)
+        result = json.loads(self.content("result.json"))
+        self.assertEqual((result["status"], result["message"]), ("aborted", "asked to end by SIGHUP (its terminal has gone)."))
+        self.assertEqual(process.returncode, 4)
+        self.assertTrue((self.folder / "x.npy").exists())
+
+    def test_a_limit_of_processor_time_says_it_every_second(self):
+        process = self.start("solve", *ENDLESS, *CHECKPOINT, "--output", "x.npy", "--json", "result.json", "--no-bandwidth",
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 60)))
+        out, err = process.communicate(timeout=SLOWEST)
+        self.assertEqual((process.returncode, err), (4, ""))
+        self.assertIn("asked to end by SIGXCPU (its limit of processor time).", out)
+        self.assertEqual(json.loads(self.content("result.json"))["status"], "aborted")
+
+    def test_under_nohup_it_goes_on(self):
+        process = self.start("solve", *ENDLESS, *CHECKPOINT, "--no-bandwidth", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.wait_for_file("c", process)
+        process.send_signal(signal.SIGHUP)
+        (self.folder / "c").unlink()
+        self.wait_for_file("c", process)  # another checkpoint
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=SLOWEST)
+        self.assertIn("asked to end by SIGTERM.", out)
 
     @unittest.skipIf("TSAN_OPTIONS" in os.environ, "a sanitizer puts signals off while a call of the system waits")
     def test_a_second_ctrl_c_ends_the_process(self):

@@ -37,7 +37,9 @@ class Ended(Stencil):
         self.assertEqual((process.returncode, err), (4, ""))
         result = json.loads(self.content("result.json"))
         self.assertEqual(result["status"], "aborted")
-        says = {signal.SIGINT: "interrupted by ctrl-C (SIGINT).", signal.SIGTERM: "asked to end by SIGTERM."}
+        says = {signal.SIGINT: "interrupted by ctrl-C (SIGINT).", signal.SIGTERM: "asked to end by SIGTERM.",
+                signal.SIGHUP: "asked to end by SIGHUP (its terminal has gone).",
+                signal.SIGXCPU: "asked to end by SIGXCPU (its limit of processor time)."}
         self.assertEqual(result["message"], says[number])
         self.is_whole(result, out)
         (self.folder / "c").unlink()
@@ -48,6 +50,8 @@ class Ended(Stencil):
 
     def test_terminated(self):
         self.interrupted(signal.SIGTERM, "--ranks", 3, "--every", 10**8)
+        self.interrupted(signal.SIGHUP, "--ranks", 2)
+        self.interrupted(signal.SIGXCPU, "--ranks", 2)
 
     def test_time_limit(self):
         done = self.run_it("stencil", "--problem", "gray_scott", *ENDLESS, *STEPS, "--time-limit", "0.3", "--ranks", 2, "--checkpoint", "c",

@@ -67,10 +67,13 @@ class Steps {
     all.exchange_s += slowest.exchange_s;
   }
 
-  enum class Reason : int { none, late, term, interrupt };
+  enum class Reason : int { none, late, processor_time, hangup, term, interrupt };
   Reason reason() const {
     if (int const number = asked_to_end(); number != 0)
-      return number == SIGINT ? Reason::interrupt : Reason::term;
+      return number == SIGINT    ? Reason::interrupt
+             : number == SIGHUP  ? Reason::hangup
+             : number == SIGXCPU ? Reason::processor_time
+                                 : Reason::term;
     bool const late = wanted_.time_limit_s > 0 &&
                       std::chrono::duration<double>(Clock::now() - begun_).count() > wanted_.time_limit_s;
     return late ? Reason::late : Reason::none;
@@ -81,9 +84,13 @@ class Steps {
     Reason const of_all = group_.max(reason());
     if (of_all == Reason::none) return;
     taken_.result.status = StencilStatus::aborted;
-    taken_.result.message = of_all == Reason::interrupt ? fmt::format("{}.", words_of_end(SIGINT))
-                            : of_all == Reason::term
-                                ? fmt::format("{}.", words_of_end(SIGTERM))
+    int const number = of_all == Reason::interrupt        ? SIGINT
+                       : of_all == Reason::term           ? SIGTERM
+                       : of_all == Reason::hangup         ? SIGHUP
+                       : of_all == Reason::processor_time ? SIGXCPU
+                                                          : 0;
+    taken_.result.message = number != 0
+                                ? fmt::format("{}.", words_of_end(number))
                                 : fmt::format("the time limit of {} s was reached.", wanted_.time_limit_s);
   }
 

@@ -19,7 +19,7 @@ struct Launch {
 /// Starts the ranks and waits for all of them. Each finds its number in HOSTLESS_RANK, their number in
 /// HOSTLESS_SIZE and the folder where they meet in HOSTLESS_RENDEZVOUS; the folder lives as long as the call.
 /// Rank 0 has this process's standard streams; what the others write is passed on line by line, and they read
-/// nothing. When one fails, the others get `grace_s` and are then ended. SIGINT, SIGTERM and SIGHUP are
+/// nothing. When one fails, the others get `grace_s` and are then ended. SIGINT, SIGTERM, SIGHUP and SIGXCPU are
 /// passed on while the call runs. Dies this process, the kernel ends the ranks.
 ///
 /// Returns 0 when all ranks did; 4 when the first that failed died by a signal, or at the time limit; else
