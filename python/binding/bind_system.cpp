@@ -288,6 +288,7 @@ void bind_system(nb::module_& module) {
       .def_prop_ro("ranks", &System::ranks)
       .def_prop_ro("gpus", &System::gpus)
       .def_prop_ro("time_input_s", &System::time_input_s)
+      .def_prop_rw("time_spent_s", &System::time_spent_s, &System::set_time_spent)
       .def_prop_ro("solvers_made", &System::solvers_made);
 }
 

@@ -194,10 +194,14 @@ void System::bind(Rank& rank, Choices const& choices, Hooks const& hooks, Transp
   for (Option const& one : all_options())
     if (one.of_solve && one.read != nullptr && one.name != "rtol" && one.name != "atol")
       key.push_back(one.read(choices));
-  if (rank.solver && rank.key == key)
-    return rank.solver->set_tolerances(choices.solve.rtol, choices.solve.atol);
+  if (rank.solver && rank.key == key) {
+    rank.solver->set_tolerances(choices.solve.rtol, choices.solve.atol);
+    rank.solver->set_time_spent(time_spent_s_);
+    return;
+  }
   rank.solver.reset();  // before another one takes as much memory
   rank.solver.emplace(*rank.matrix, solve_options(choices, hooks, rank, transport));
+  rank.solver->set_time_spent(time_spent_s_);
   rank.key = std::move(key);
   if (mpi_ || transport.group().rank() == 0) ++solvers_made_;
 }

@@ -66,6 +66,9 @@ class System {
   Result solve(Choices const& choices, Hooks const& hooks, double const* b, double* x, bool single);
   /// The same with b and x in the memory of GPUs.
   Result solve(Choices const& choices, GpuVectors const& vectors);
+  /// As Solver::set_time_spent, of the next ones.
+  void set_time_spent(double seconds) { time_spent_s_ = seconds; }
+  double time_spent_s() const { return time_spent_s_; }
   /// y = A x.
   void multiply(Choices const& choices, double const* x, double* y);
   /// The same pattern with other values.
@@ -117,7 +120,7 @@ class System {
   int ranks_ = 1, gpus_ = 0, threads_ = 1;
   bool mpi_ = false;
   std::int64_t global_rows_ = 0, first_row_ = 0, last_row_ = 0, entries_ = 0;
-  double time_input_s_ = 0;
+  double time_input_s_ = 0, time_spent_s_ = 0;
   std::int64_t copied_bytes_ = 0;
   std::optional<Communication> communication_;
   std::int64_t solvers_made_ = 0;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -12,8 +13,8 @@ from ._checks import (OPERATOR_ALONE, check_as_many, check_at_once, check_ended,
                       check_transport, first_row_of, gpus_of, kind_of, refuse_asymmetry, symmetry_tolerance, vendor_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._functions import function_of, preconditioner_of
-from ._options import APART, of_matrix, of_solve, refuse_others, set_options, takes
 from ._operator import Base
+from ._options import APART, of_matrix, of_solve, refuse_others, set_options, takes
 from ._result import Result, info_of
 from ._rows import Rows, Shifted, check_numbers, is_operator, root_of, rows_of, settled, shifted, small
 from ._vectors import Vectors, joined
@@ -79,10 +80,10 @@ class Matrix(Base):
             _core.check_environment()
             self._choices = _core.Choices()
             set_options(self._choices, options)
-            self._gpus = gpus_of(gpus)
             if self._tolerance is not None and not self._choices.check_symmetry:
                 raise UsageError(f"symmetry_tolerance={self._tolerance!r} with check_symmetry=False (nobody compares anything). Drop one "
                                  "of them.")
+            self._gpus = gpus_of(gpus)
             self._choices.set("gpus", self._gpus)
             check_transport(transport, comm, row_range, None if ranks is None else small(ranks, "ranks"), self._gpus,
                             self._choices.oversubscribe)
@@ -252,11 +253,12 @@ class Matrix(Base):
             callback = _do_nothing
         shown = None if callback is None else lambda x: callback(vectors.like(x))  # as a vector in the kind of b
         in_place = isinstance(vectors, DeviceVectors)
-        answers, reports = [], []
+        answers, reports, begun = [], [], time.monotonic()
         x = vectors.answer(single) if in_place else None
         if in_place:
             choices.set("rhs_columns", 1)
             for k, (column, guess) in enumerate(zip(vectors.columns, guesses)):
+                self._system.time_spent_s = time.monotonic() - begun if k else 0.0
                 reports.append(self._system.solve_in_place(self._kind, choices, column, guess, x.columns[k]))
                 check_ended(reports[-1])
         else:
@@ -265,6 +267,7 @@ class Matrix(Base):
                 count = len(guesses[now])
                 choices.set("rhs_columns", count)
                 found = joined(guesses[now])
+                self._system.time_spent_s = time.monotonic() - begun if first else 0.0
                 reports += self._system.solve(self._kind, choices, joined(vectors.columns[now]), found,
                                               shown, function, single)
                 answers += np.split(found, count)
@@ -293,11 +296,11 @@ class Matrix(Base):
         if choices.has_files and len(vectors.columns) > 1:
             raise UsageError(f"checkpoint or resume with {len(vectors.columns)} columns of b (a file is of one solve). Solve "
                              "them one by one.")
+        if x0 is not None and asked.get("resume") is not None:
+            raise UsageError("x0 with resume (the checkpoint goes on from its own x). Drop one of them.")
         guesses = self._guesses(x0, vectors, M)
         function = preconditioner_of(M, rows, choices.preconditioner)
         if callback is not None and not callable(callback):
-        if x0 is not None and asked.get("resume") is not None:
-            raise UsageError("x0 with resume (the checkpoint goes on from its own x). Drop one of them.")
             raise UsageError(f"callback is a {type(callback).__name__} (it is called with x). Pass a function.")
         check_at_once(vectors, choices, function, callback)
         single = self._single and vectors.single

@@ -348,6 +348,7 @@ void Solver::set_tolerances(double rtol, double atol) {
   check_tolerances(rtol, atol);
   parts_->options.rtol = rtol, parts_->options.atol = atol;
 }
+void Solver::set_time_spent(double seconds) { parts_->time_spent_s = seconds; }
 void Solver::round_answers(bool to_fp32) { parts_->rounds_to_fp32 = to_fp32; }
 std::span<double> Solver::b(int column) { return parts_->column(column).rhs; }
 std::span<double> Solver::x(int column) { return parts_->column(column).fields[0]; }

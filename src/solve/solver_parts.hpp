@@ -59,6 +59,7 @@ struct Solver::Parts : SolveColumn {
   std::string why_stopped;  // what this rank stopped the solve for; empty: nothing
   double time_setup_s = 0;
   bool rounds_to_fp32 = false;  // x, in the end
+  double time_spent_s = 0;      // of the time limit, before this solve
   CheckpointIdentity identity;
   GpuVectors const* there = nullptr;  // of the solve under way, where they are not the host's
 

@@ -101,7 +101,8 @@ void Solver::Parts::allocate() {
   exchange = bind_exchange();
   run = options.run;
   run.stop_requested = [this] {
-    bool const late = options.time_limit_s > 0 && host::Engine::seconds_since(begun) > options.time_limit_s;
+    bool const late =
+        options.time_limit_s > 0 && time_spent_s + host::Engine::seconds_since(begun) > options.time_limit_s;
     if (late) return stop_for(fmt::format("the time limit of {} s was reached", options.time_limit_s));
     if (!options.run.stop_requested || !options.run.stop_requested()) return false;
     return stop_for(options.run.stop_reason ? options.run.stop_reason() : "the program asked it to stop");

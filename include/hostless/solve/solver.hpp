@@ -173,6 +173,9 @@ class Solver {
   /// Errors  usage  tolerances below 0
   void set_tolerances(double rtol, double atol);
 
+  /// How much of SolveOptions::time_limit_s has gone before the next solves begin: one limit of several.
+  void set_time_spent(double seconds);
+
   /// Whether from the next solve on x is rounded to fp32 in the end, and judged as it then is: `stagnated`,
   /// with Result::lost_by_rounding, where the rounded x misses a target that the solve had met; `not_finite`,
   /// where fp32 does not hold an entry. Costs one more product with A. Of vectors on a GPU their x says it:
