@@ -89,6 +89,22 @@ Words words_of(CheckpointIdentity const& id) {
           word_of(id.upper)};
 }
 
+CheckpointIdentity identity_of(std::span<std::uint64_t const> words) {
+  CheckpointIdentity id;
+  auto word = words.begin();
+  auto const take = [&](auto& member) {
+    if constexpr (std::is_floating_point_v<std::remove_reference_t<decltype(member)>>) {
+      member = std::bit_cast<double>(*word++);
+    } else {
+      member = static_cast<std::remove_reference_t<decltype(member)>>(*word++);
+    }
+  };
+  take(id.plan), take(id.matrix), take(id.rhs), take(id.rows), take(id.ranks), take(id.method);
+  take(id.preconditioner), take(id.degree), take(id.inner), take(id.precision), take(id.reduction);
+  take(id.null_space), take(id.ratio), take(id.upper);
+  return id;
+}
+
 // The number of a word, or nothing where no State has it. Iterations stay far from where sums of them
 // overflow.
 template <class T>
@@ -219,15 +235,16 @@ Words read_head(File const& file) {
 // How many entries the history has, once head and file are those of this solve.
 std::int64_t checked_history(File const& file, Words const& head, CheckpointIdentity const& identity,
                              Layout const& layout) {
+  std::string const other = difference_of(
+      identity_of(std::span(head).subspan(CheckpointWords::identity, identity_words)), identity);
   Words const wanted = words_of(identity);
-  if (!std::equal(wanted.begin(), wanted.end(), head.begin() + CheckpointWords::identity) ||
-      static_cast<std::int64_t>(head[fields_word]) != layout.fields) {
+  bool const same = std::equal(wanted.begin(), wanted.end(), head.begin() + CheckpointWords::identity) &&
+                    static_cast<std::int64_t>(head[fields_word]) == layout.fields;
+  if (!same) {
     refuse(file.path(),
-           "a checkpoint of another matrix, partition, method, preconditioner, precision, reduction, null "
-           "space or "
-           "right-hand side (it would not go on bit for bit). Give the same input and options, or pass x as "
-           "initial "
-           "guess.");
+           fmt::format("a checkpoint of another solve: {} (it would not go on bit for bit). Give the "
+                       "same input and options, or pass x as initial guess.",
+                       other.empty() ? "its vectors are others" : other));
   }
   std::int64_t const words = static_cast<std::int64_t>(head.size()) - layout.head(0),
                      history = words / step_words;

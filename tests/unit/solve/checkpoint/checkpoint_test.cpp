@@ -210,11 +210,19 @@ class Refused : public Saved {
     Saved::SetUp();
     bytes = std::filesystem::file_size(folder.file("c"));
   }
-  ErrorCode refusal(Setting const& p, std::vector<double> const& rhs) {
+  ErrorCode refusal(Setting const& p, std::vector<double> const& rhs, std::string const& says = "") {
+    return refusal(a, p, rhs, says);
+  }
+  ErrorCode refusal(System const& system, Setting const& p, std::vector<double> const& rhs,
+                    std::string const& says) {
     try {
-      solve_on_threads(a, rhs, p);
+      solve_on_threads(system, rhs, p);
     } catch (Error const& e) {
       EXPECT_NE(std::string(e.what()).find(p.solve.resume_file), std::string::npos) << e.what();
+      if (!says.empty())
+        EXPECT_NE(std::string(e.what()).find(": a checkpoint of another solve: " + says + " (it would"),
+                  std::string::npos)
+            << e.what();
       return e.code();
     }
     return ErrorCode::usage;
@@ -229,30 +237,41 @@ TEST_F(Refused, NotWhenEverythingFits) {
 TEST_F(Refused, OtherPlanMethodPreconditionerOrRightHandSide) {
   Setting p = resumed;
   p.ranks = 3;
-  EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(p, b, "ranks 2 (here 3)"), ErrorCode::bad_input);
   p = resumed;
   p.matrix.slices = 2;
-  EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(p, b, "another partition, block size, route, slices or pattern of the matrix"),
+            ErrorCode::bad_input);
   p = resumed;
   p.solve.method = Method::pipelined_cg;
-  EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(p, b, "method cg (here pipelined-cg)"), ErrorCode::bad_input);
   p = resumed;
   p.solve.preconditioner = PreconditionerKind::jacobi;
-  EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(p, b, "preconditioner none (here jacobi)"), ErrorCode::bad_input);
   p = resumed;
   p.solve.reduction = Reduction::fast;
-  EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(p, b, "reduction ordered (here fast)"), ErrorCode::bad_input);
+  p = resumed;
+  p.solve.method = Method::minres;
+  p.solve.preconditioner = PreconditionerKind::jacobi;
+  EXPECT_EQ(refusal(p, b, "method cg (here minres), preconditioner none (here jacobi)"),
+            ErrorCode::bad_input);
   auto other = b;
   other[7] = std::nextafter(other[7], 2.0);
-  EXPECT_EQ(refusal(resumed, other), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(resumed, other, "another right-hand side"), ErrorCode::bad_input);
   for (std::size_t i = 0; i < b.size(); ++i) other[i] = -b[i];  // the same norm
-  EXPECT_EQ(refusal(resumed, other), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(resumed, other, "another right-hand side"), ErrorCode::bad_input);
 }
 
 TEST_F(Refused, OtherValuesOfTheSamePattern) {
   System scaled = a;
   for (double& v : scaled.value) v *= 2;
-  EXPECT_THROW(solve_on_threads(scaled, b, resumed), Error);
+  EXPECT_EQ(refusal(scaled, resumed, b, "another matrix"), ErrorCode::bad_input);
+}
+
+TEST_F(Refused, AnotherSize) {
+  System const larger = System::problem(problem("poisson2d", 6, 4, 1));
+  EXPECT_EQ(refusal(larger, resumed, random_vector(24, 4), "rows 20 (here 24)"), ErrorCode::bad_input);
 }
 
 TEST_F(Refused, CutAnywhere) {
