@@ -19,6 +19,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+from program import program  # beside this file
+
 NETWORK = "10.78.0"
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # Python raises KeyboardInterrupt for SIGINT itself
 WAITING = (*ENDING, signal.SIGINT)  # till everything is taken down; of `ip` too, which inherits it
@@ -28,7 +30,7 @@ numbers = itertools.count(1)
 def parser_of(description):
     """Options of what runs a hostless between such machines."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("hostless", type=lambda name: str(Path(name).resolve()))
+    parser.add_argument("hostless", type=program)
     parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi")
     parser.add_argument("--machines", type=int, default=3)
     parser.add_argument("--ranks", type=int, default=3, help="of each machine")

@@ -20,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 from emulated_machines import Machines, missing
+from program import program
 
 
 def stencil(options, folder, *more):
@@ -72,7 +73,7 @@ def draw(rows, path):
 
 def main(argv=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("hostless")
+    parser.add_argument("hostless", type=program)
     parser.add_argument("--rates", default="none,1gbit,100mbit,10mbit")
     parser.add_argument("--delay-us", default="0", help="of the links: one, or some between commas")
     parser.add_argument("--size", default="512,512")
@@ -81,7 +82,6 @@ def main(argv=None) -> int:
     parser.add_argument("--json")
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args(argv)
-    options.hostless = str(Path(options.hostless).resolve())
     try:
         delays = [float(word) for word in options.delay_us.split(",")]
     except ValueError:

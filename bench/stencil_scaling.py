@@ -24,6 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "hostless"))
 
 import plots  # noqa: E402  the file itself: the package has a compiled part
+from program import program  # noqa: E402
 
 MARKS = "osD^vP*"
 
@@ -170,7 +171,7 @@ SHAPES = {"weak": (weak, [256, 2048]), "strong": (strong, [256]), "latency": (la
 
 def main(argv=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("hostless")
+    parser.add_argument("hostless", type=program)
     parser.add_argument("what", choices=SHAPES)
     parser.add_argument("--sizes", type=numbers)
     parser.add_argument("--ranks", type=powers, default=[1, 2, 4, 8])
@@ -186,7 +187,6 @@ def main(argv=None) -> int:
     options = parser.parse_args(argv)
     if options.gpus and options.what == "latency":
         parser.error("--gpus with latency (what threads send arrives later, and GPUs send nothing by them). Leave it out")
-    options.hostless = str(Path(options.hostless).resolve())
     measure, sizes = SHAPES[options.what]
     options.sizes = options.sizes or sizes
     try:

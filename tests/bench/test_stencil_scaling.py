@@ -35,6 +35,20 @@ class Scaling(unittest.TestCase):
         self.call(*words, "--json", self.folder / "r.json")
         return json.loads((self.folder / "r.json").read_text())
 
+    def test_the_program_may_be_a_word_of_the_path(self):
+        (self.folder / "there").mkdir()
+        (self.folder / "there" / "hostless").symlink_to(os.environ["HOSTLESS_COMMAND"])
+        environment = {**os.environ, "PATH": f"{self.folder / 'there'}:{os.environ['PATH']}"}
+        for script, words, code in ((SCRIPT, ("weak", "--sizes", "8", *BRIEF), 0),
+                                    (SCRIPT.with_name("stencil_machines.py"), ("--delay-us", "-1"), 2),
+                                    (SCRIPT.with_name("neighbor_machines.py"), ("--help",), 0)):
+            done = subprocess.run([sys.executable, str(script), "hostless", *words], capture_output=True, text=True, timeout=600,
+                                  env=environment, cwd=self.folder)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        found = subprocess.run([sys.executable, "-c", "import emulated_machines as m; print(m.parser_of('').parse_args(['hostless']).hostless)"],
+                               capture_output=True, text=True, timeout=60, cwd=SCRIPT.parent, env=environment).stdout.strip()
+        self.assertTrue(os.path.samefile(found, os.environ["HOSTLESS_COMMAND"]), found)
+
     def test_grids_double_along_alternating_axes(self):
         self.assertEqual([stencil_scaling.grid_of(8, ranks) for ranks in (1, 2, 4, 8, 16)], [[8, 8], [16, 8], [16, 16], [32, 16], [32, 32]])
 
