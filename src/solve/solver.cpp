@@ -125,10 +125,16 @@ bool Solver::Parts::easy_ending(Result& result) {
       return end(Status::breakdown, fmt::format("the diagonal {} of row {} has no inverse. Try another "
                                                 "preconditioner.",
                                                 what, bad_row->row + 1));
+    if (method().demands == Demands::symmetric)
+      return end(
+          Status::indefinite_preconditioner,
+          fmt::format("the diagonal {} of row {} is not positive, as {} needs M to be. Try preconditioner "
+                      "jacobi, which takes absolute values, or none.",
+                      what, bad_row->row + 1, name(options.method)));
     return end(
         Status::indefinite_preconditioner,
         fmt::format("the diagonal {} of row {} is not positive: A is not positive definite. Try method "
-                    "minres without a preconditioner, or bicgstab.",
+                    "minres, whose jacobi takes absolute values, or bicgstab.",
                     what, bad_row->row + 1));
   }
   if (is_chebyshev() && !(bound.upper > 0 && std::isfinite(bound.upper) && std::isfinite(1 / bound.upper))) {

@@ -194,8 +194,9 @@ void Solver::Parts::refresh_rounded() {
 }
 
 void Solver::Parts::refresh_preconditioner_data(bool block) {
-  DiagonalSigns const signs =
-      method().demands == Demands::nothing ? DiagonalSigns::any : DiagonalSigns::positive;
+  DiagonalSigns const signs = method().demands == Demands::nothing     ? DiagonalSigns::any
+                              : method().demands == Demands::symmetric ? DiagonalSigns::absolute
+                                                                       : DiagonalSigns::positive;
   BadDiagonal mine{matrix.global_rows(), true};
   group().together([&] {
     std::optional<BadDiagonal> bad;

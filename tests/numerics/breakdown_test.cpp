@@ -389,6 +389,10 @@ TEST_P(SymmetricBreakdown, IndefinitePreconditioner) {
       Setting p = setting();
       p.solve.preconditioner = kind;
       auto const e = solve_on_threads(a, std::vector<double>(6, 1.0), {9, 9, 9, 9, 9, 9}, p);
+      if (facts_of(p.solve.method).demands == Demands::symmetric) {  // which takes absolute values
+        EXPECT_EQ(e.result.status, Status::converged) << e.result.message;
+        continue;
+      }
       EXPECT_EQ(e.result.status, Status::indefinite_preconditioner);
       EXPECT_NE(e.result.message.find("row 6"), std::string::npos) << e.result.message;
       EXPECT_EQ(e.x, std::vector<double>(6, 9.0));

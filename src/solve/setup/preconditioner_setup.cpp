@@ -78,8 +78,11 @@ bool invert_regular(double* a, int b) {
   return true;
 }
 
+double positive_of(double d) { return d == 0 ? 1.0 : std::abs(d); }
+
 bool invert(double* a, int b, DiagonalSigns signs) {
-  if (signs == DiagonalSigns::positive) return invert_positive(a, b);
+  if (b == 1 && signs == DiagonalSigns::absolute) a[0] = positive_of(a[0]);
+  if (signs != DiagonalSigns::any) return invert_positive(a, b);
   return (is_symmetric(a, b) && invert_positive(a, b)) || invert_regular(a, b);
 }
 
@@ -108,8 +111,9 @@ std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bo
   preconditioner_data.resize(block_rows * n);
   for (std::size_t block_row = 0; block_row < block_rows; ++block_row) {
     for (std::size_t j = 0; j < n; ++j) {
-      double const d = blocks[(block_row * n + j) * n + j];
-      bool const can = signs == DiagonalSigns::any ? std::isfinite(1.0 / d) : d > 0;
+      double const there = blocks[(block_row * n + j) * n + j];
+      double const d = signs == DiagonalSigns::absolute ? positive_of(there) : there;
+      bool const can = signs == DiagonalSigns::positive ? d > 0 : std::isfinite(1.0 / d);
       if (!can || !std::isfinite(d))
         return BadDiagonal{static_cast<std::int64_t>(block_row * n + j), std::isfinite(d)};
       preconditioner_data[block_row * n + j] = 1.0 / d;

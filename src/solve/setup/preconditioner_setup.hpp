@@ -11,6 +11,7 @@ namespace hostless {
 /// What the inverted diagonal must be for a method.
 enum class DiagonalSigns : std::uint8_t {
   positive,  ///< blocks symmetric positive definite
+  absolute,  ///< of the diagonal |d| is inverted, 1 where it is 0; larger blocks as with `positive`
   any        ///< regular
 };
 

@@ -102,6 +102,18 @@ TEST(InvertedDiagonals, FirstRowThatCannotBeUsed) {
   EXPECT_FALSE(invert_diagonal(of_blocks({1, 0, 0, 1}, 2), true, preconditioner_data));
 }
 
+TEST(InvertedDiagonals, OfAbsoluteValues) {
+  std::vector<double> data;
+  for (bool block : {false, true}) {
+    EXPECT_FALSE(invert_diagonal(of_blocks({4, -16, 0}, 1), block, data, DiagonalSigns::absolute));
+    EXPECT_EQ(data, (std::vector<double>{0.25, 0.0625, 1}));
+    EXPECT_TRUE(invert_diagonal(of_blocks({2, nan, 0}, 1), block, data, DiagonalSigns::absolute));
+  }
+  EXPECT_FALSE(invert_diagonal(of_blocks({-2, 1, 1, 4}, 2), false, data, DiagonalSigns::absolute));
+  EXPECT_EQ(data, (std::vector<double>{0.5, 0.25}));
+  EXPECT_TRUE(invert_diagonal(of_blocks({-2, 1, 1, 4}, 2), true, data, DiagonalSigns::absolute));
+}
+
 struct Row {
   double const* values;
   template <int B>
