@@ -138,6 +138,16 @@ std::string Solver::Parts::advice_where_constants_vanish() {
       share <= rounding ? ", or solve such parts each for itself" : "");
 }
 
+// The constant vector is not all that A has.
+std::string Solver::Parts::advice_where_more_vanishes() const {
+  return fmt::format(
+      "b has parts that no x reaches: A has null vectors beside the constant one, as parts of a system have "
+      "that "
+      "nothing connects, along which {} iterations went in the end. Solve such parts each for itself, or try "
+      "method minres for about the least residual.",
+      state.iteration);
+}
+
 // What was seen of the first step's divisor, or of r'M r, in place of a number that is not zero.
 std::string Solver::Parts::advice_where_it_breaks_down() const {
   bool const is_known = method().square_in_m != ScalarIndex::none;
@@ -193,6 +203,8 @@ std::string Solver::Parts::advice(Result const& result) {
                                state.status == Status::breakdown || state.status == Status::stagnated ||
                                state.status == Status::diverged;
   if (!may_be_singular) return advice_by_status(result);
+  if (options.null_space_constant && (saw_null_direction || (has_grown && steps_saw_null_direction())))
+    return advice_where_more_vanishes();
   ConstantImage const image = constant_image();
   if (!options.null_space_constant && image.vanishes()) return advice_where_constants_vanish();
   return scale_first(image.scale) + advice_by_status(result);

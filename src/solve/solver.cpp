@@ -249,6 +249,9 @@ Solver::Parts::Counted Solver::Parts::begin_solve(Result& result) {
   result.time_setup_s = time_setup_s;
   begun = Clock::now();
   why_stopped.clear();
+  null_directions.reset();
+  if (options.null_space_constant && method().makes_lanczos_steps) null_directions.emplace();
+  saw_null_direction = false;
   for (int c = 0; c < columns(); ++c) {  // nothing is known of this one yet
     column(c).state = State{};
     column(c).rounded_from = -1;

@@ -13,6 +13,7 @@
 #include "solve/methods/method_facts.hpp"
 #include "solve/methods/preconditioner.impl.hpp"
 #include "solve/setup/chebyshev_setup.hpp"
+#include "solve/setup/condition.hpp"
 #include "solve/setup/preconditioner_setup.hpp"
 
 namespace hostless {
@@ -58,8 +59,10 @@ struct Solver::Parts : SolveColumn {
   Clock::time_point begun;
   std::string why_stopped;  // what this rank stopped the solve for; empty: nothing
   double time_setup_s = 0;
-  bool rounds_to_fp32 = false;  // x, in the end
-  double time_spent_s = 0;      // of the time limit, before this solve
+  bool rounds_to_fp32 = false;                    // x, in the end
+  double time_spent_s = 0;                        // of the time limit, before this solve
+  std::optional<NullDirections> null_directions;  // where somebody looks for them
+  bool saw_null_direction = false;
   CheckpointIdentity identity;
   GpuVectors const* there = nullptr;  // of the solve under way, where they are not the host's
 
@@ -105,6 +108,9 @@ struct Solver::Parts : SolveColumn {
   std::string advice_where_it_stagnates(Result const& result);
   std::string advice_where_rounding_lost_it(Result const& result) const;
   std::string advice_where_constants_vanish();
+  std::string advice_where_more_vanishes() const;
+  bool sees_null_direction(State const& s);
+  bool steps_saw_null_direction() const;
   std::string advice_where_it_breaks_down() const;
   std::string advice_where_it_is_indefinite() const;
   double constant_share();

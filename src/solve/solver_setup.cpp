@@ -113,6 +113,7 @@ void Solver::Parts::allocate() {
       stop = options.callback(
                  {s.iteration, std::sqrt(s.rr), s.target, this->column(column).fields[0], column}) ||
              stop;
+    if (!stop && sees_null_direction(s)) return true;  // which is no wish
     if (!stop) return false;
     bool const says_why =
         options.run.stop_reason && options.run.stop_requested && options.run.stop_requested();

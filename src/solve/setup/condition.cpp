@@ -33,6 +33,13 @@ bool all_below(std::span<StepRecord const> steps, double shift) {
 
 }  // namespace
 
+bool NullDirections::add(StepRecord const& step) {
+  if (!(step.alpha > 0)) return false;
+  square_ = 1 + step.beta * square_;
+  largest_ = std::max(largest_, 1 / step.alpha);
+  return 1 / step.alpha < std::numeric_limits<double>::epsilon() * largest_ * square_;
+}
+
 std::vector<StepRecord> trusted_steps(std::span<StepRecord const> steps, double true_rr) {
   std::vector<StepRecord> trusted;
   for (std::size_t first = 0, next = 0; first < steps.size(); first = next) {

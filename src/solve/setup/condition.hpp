@@ -33,4 +33,18 @@ struct RitzValues {
 /// Cost  some forty divisions a step
 std::optional<RitzValues> extreme_ritz_values(std::span<StepRecord const> steps);
 
+/// Whether the directions of conjugate gradients have become null vectors of A. Rounding and a b that no x
+/// reaches lead there: r'M r no longer falls, and all of a direction that A sees is lost beside the rest.
+/// z, the part of p that is new, is orthogonal to the rest in the product of inverse M, so that
+/// p'p = (1 + beta p'p of before) r'M r there, and p'A p = r'M r / alpha.
+class NullDirections {
+ public:
+  /// Of the next step. True: p'A p is below what rounding leaves of |M A| p'p.
+  bool add(StepRecord const& step);
+
+ private:
+  double square_ = 1;   // p'p over r'M r
+  double largest_ = 0;  // of 1 / alpha, none of which is above |M A|
+};
+
 }  // namespace hostless

@@ -100,12 +100,35 @@ void Solver::Parts::project_residual() {
   state.iterate = state.status == Status::running;
 }
 
+// A residual above the first tells them from a matrix that is only nearly singular, and still converges. Every
+// rank sees the same numbers.
+bool Solver::Parts::sees_null_direction(State const& s) {
+  if (!null_directions || s.iteration < 1 || s.iteration >= s.history_size) return false;
+  bool const is_null = null_directions->add(s.history[s.iteration]);
+  saw_null_direction = saw_null_direction || (is_null && s.rr > s.first_rr);
+  return saw_null_direction;
+}
+
+// In the end, where nobody looked on the way: a GPU tells nobody of its steps.
+bool Solver::Parts::steps_saw_null_direction() const {
+  if (!null_directions) return false;
+  auto const kept = std::min<std::int64_t>(state.iteration + 1, static_cast<std::int64_t>(history.size()));
+  NullDirections all;
+  bool met = false;
+  for (std::int64_t k = 1; k < kept; ++k) met = all.add(history[static_cast<std::size_t>(k)]) || met;
+  return met;
+}
+
 // A 1 may be a little off zero, so x without its mean is another one than the method has judged. It is handed
 // back to the method as after any true residual: there it is judged, and the method goes on from it where it
 // does not do. Three of these in a row that gain nothing are `stagnated`, as with every restart.
 void Solver::Parts::iterate_and_project(Result& result) {
   for (std::int64_t projected_at = -1;;) {
     iterate(result);
+    if (saw_null_direction && state.status == Status::aborted && why_stopped.empty()) {
+      state.status = Status::stagnated;
+      return;
+    }
     if (state.status == Status::peer_lost || state.iteration == projected_at || !project_solution()) return;
     switch (state.status) {
       case Status::converged:
