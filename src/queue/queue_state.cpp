@@ -230,8 +230,8 @@ bool QueueState::must_end(Item& item) {
 
 void QueueState::lose(Item& item) {
   is_lost_.store(true);
-  for (auto const& request : item.requests) request->lose();
   lose_all(known_);
+  for (auto const& request : item.requests) request->lose();
 }
 
 void QueueState::work_by_thread() {

@@ -145,13 +145,13 @@ RequestStatus RequestState::status() {
 }
 
 void lose_all(KnownRequests& known) {
-  for (auto const& one : known) {
-    if (auto const request = one.lock()) {
-      request->lose();
-      request->communicator->give_up();
-    }
-  }
+  std::vector<std::shared_ptr<RequestState>> all;
+  for (auto const& one : known)
+    if (auto request = one.lock()) all.push_back(std::move(request));
   known.clear();
+  // Others hear of it first: what is under way to them has nobody who waits for its end.
+  for (auto const& request : all) request->communicator->give_up();
+  for (auto const& request : all) request->lose();
 }
 
 }  // namespace hostless::queue

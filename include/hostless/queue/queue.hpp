@@ -48,7 +48,8 @@ class RequestState;
 /// A message or collective that is started again and again (MPI's persistent requests), or the match of some.
 /// Move-only handle. Not thread-safe: one thread at a time calls anything about a request.
 ///
-/// A handle that goes while its request is enqueued leaves it to the queue.
+/// A handle that goes while its request is enqueued leaves it to the queue. When both have gone nobody uses its
+/// buffer, also where a start was not waited for (docs/waits.md: what MPI has begun, and cannot take back).
 class Request {
  public:
   Request() = default;

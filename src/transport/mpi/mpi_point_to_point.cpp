@@ -1,6 +1,8 @@
 // Notes and matched messages between two ranks of an MPI communicator. Each of them is a persistent request,
 // or several where MPI's int does not count its bytes.
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -27,7 +29,9 @@ class Side final : public MessageSide {
       : world_(std::move(world)), mutex_(std::move(mutex)), number_(number), init_(std::move(init)) {}
   Side(Side const&) = delete;
   Side& operator=(Side const&) = delete;
+  // Its request goes: the memory is the caller's again.
   ~Side() override {
+    if (is_under_way_ && !world_->finalised()) end_start();
     std::lock_guard const lock(*mutex_);
     if (is_under_way_ || !world_->usable()) {
       Abandoned::keep(std::move(requests_), nullptr);
@@ -66,6 +70,43 @@ class Side final : public MessageSide {
   }
 
  private:
+  // A start that nobody waits for. A receive is cancelled, which is local; one whose message has come, or begun to,
+  // is not, and ends with it. A send cannot be cancelled: it ends with the other side's start, which after a loss
+  // there may not be. MPI may be called: also after a loss, as whoever poisons does.
+  void end_start() noexcept {
+    bool const receives = number_.has_value();
+    std::atomic<bool>& patient = receives ? world_->patient_with_receives : world_->patient_with_sends;
+    bool is_lost = false;
+    {
+      std::lock_guard const lock(*mutex_);
+      is_lost = !world_->usable() || world_->poisoned(world_->main);
+      for (MPI_Request& request : requests_)
+        if (receives) MPI_Cancel(&request);
+    }
+    constexpr double after_loss_s = 0.2;
+    double const patience_s = !patient ? 0 : is_lost && !receives ? after_loss_s : world_->patience_s();
+    auto const waited =
+        wait_for([this] { return has_ended(); }, [] { return false; }, Deadline::after(patience_s));
+    is_under_way_ = waited != Waited::done;
+    if (is_under_way_ && patient && (receives || !is_lost)) say_still_used(receives);
+    patient = !is_under_way_;
+  }
+  // Each by itself: MPI is done with one that has failed.
+  bool has_ended() {
+    std::lock_guard const lock(*mutex_);
+    return std::all_of(requests_.begin(), requests_.end(), [](MPI_Request& request) {
+      int flag = 0;
+      return MPI_Test(&request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag != 0;
+    });
+  }
+  static void say_still_used(bool receives) noexcept {
+    std::fprintf(
+        stderr,
+        "hostless: a request has gone whose start MPI did not end in time (it may still %s the request's "
+        "buffer). Keep the buffer until MPI is finalised, and enqueue a wait behind each start.\n",
+        receives ? "write to" : "read");
+  }
+
   std::shared_ptr<World> world_;
   std::shared_ptr<std::mutex> mutex_;
   std::optional<std::uint32_t> number_;

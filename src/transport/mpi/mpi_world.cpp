@@ -13,12 +13,6 @@
 namespace hostless::mpi {
 namespace {
 
-bool finalised() {
-  int flag = 0;
-  MPI_Finalized(&flag);
-  return flag != 0;
-}
-
 std::string text_of(int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
@@ -58,6 +52,12 @@ bool World::count_neighbours() {
   // The machine's cores, not those this rank is bound to: bound ranks do not share theirs.
   return std::count(hashes->begin(), hashes->end() - 1, mine) >
          static_cast<long>(std::thread::hardware_concurrency());
+}
+
+bool World::finalised() {
+  int flag = 0;
+  MPI_Finalized(&flag);
+  return flag != 0;
 }
 
 bool World::usable() const { return !broken && !finalised(); }

@@ -54,7 +54,14 @@ class World {
   std::map<int, std::uint32_t> next_number;                ///< by source
   std::deque<std::pair<std::uint32_t, Note>> notes_ahead;  ///< of openings to come
 
+  /// Whether those whose requests go are waited for: not while the last one was in vain, lest many of them take
+  /// as many times as long.
+  std::atomic<bool> patient_with_sends{true}, patient_with_receives{true};
+  double patience_s() const { return limits_.later_s; }
+
   bool usable() const;
+  /// Whether MPI is: it cannot be called any more.
+  static bool finalised();
   /// Throws peer_lost when the world is broken already.
   void require();
   /// Any MPI error means that a rank or the network is gone. Poisons the others, then throws peer_lost.
