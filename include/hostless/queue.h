@@ -83,8 +83,11 @@ int hostless_requests_on_gpu(hostless_transport* transport, int gpu);
  * Collective, once, before the first request, between ranks that are processes. HOSTLESS_ENVIRONMENT where
  * libfabric or its plugin is missing, HOSTLESS_UNSUPPORTED between ranks that are threads. */
 int hostless_requests_over_fabric(hostless_transport* transport);
-/* Persistent requests between this rank of the transport and `peer`; buffers are host memory but for the
- * function above, used until the request is freed. HOSTLESS_WILDCARD for any peer or tag. */
+/* How long a match of requests over the transport may take; 600 s (HOSTLESS_DEADLINE_SCALE multiplies them)
+ * unless set. After the two functions above. */
+int hostless_requests_set_limit(hostless_transport* transport, double seconds);
+/* Persistent requests between this rank of the transport and `peer`; buffers are host memory but for
+ * hostless_requests_on_gpu, used until the request is freed. HOSTLESS_WILDCARD for any peer or tag. */
 int hostless_send_init(const void* buffer, size_t count, int datatype, int peer, int tag,
                        hostless_transport* transport, hostless_request** request);
 /* The caller promises that the receiver's start has been reached when this one is. */

@@ -163,6 +163,10 @@ int hostless_queue_set_limit(hostless_queue* queue, double seconds) {
   return answered([&] { queue_of(queue).set_limit(seconds); });
 }
 
+int hostless_requests_set_limit(hostless_transport* transport, double seconds) {
+  return answered([&] { communicator_of(transport).set_limit(seconds); });
+}
+
 int hostless_requests_on_gpu(hostless_transport* transport, int gpu) {
   return answered([&] {
     need(transport, "transport is NULL.");

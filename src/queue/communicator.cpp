@@ -8,6 +8,7 @@
 
 #include "base/hash.hpp"
 #include "queue/communicator_state.hpp"
+#include "queue/match.hpp"
 #include "queue/reduce.hpp"
 
 namespace hostless {
@@ -115,6 +116,11 @@ std::size_t bytes_of(Datatype datatype) {
 Communicator::Communicator(Transport& transport, int gpu)
     : state_(std::make_shared<CommunicatorState>(transport, gpu)) {}
 Communicator::~Communicator() { state_->close(); }
+
+void Communicator::set_limit(double seconds) {
+  queue::check_limit(seconds);
+  state_->set_match_limit(seconds);
+}
 
 Request Communicator::send_init(std::span<std::byte const> buffer, int peer, int tag) {
   return Request(make_send(*state_, Kind::send, buffer, peer, tag));

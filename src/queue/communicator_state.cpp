@@ -4,6 +4,7 @@
 
 #include "base/variable.hpp"
 #include "hostless/base/environment.hpp"
+#include "transport/setup_wait.hpp"
 
 namespace hostless::queue {
 namespace {
@@ -213,6 +214,35 @@ bool CommunicatorState::has_left(RequestState const& request) {
 
 void CommunicatorState::abandon(RequestState& request) noexcept {
   std::lock_guard const lock(mutex_);
+double CommunicatorState::match_limit_s() const {
+  double const set = match_limit_s_.load();
+  return set > 0 ? set : setup_limit_s(WaitLimits::from_environment());
+}
+
+std::string CommunicatorState::missing(RequestState& request) {
+  std::lock_guard const lock(mutex_);
+  std::string const words = request.words();
+  auto const known = others_.find(&request);
+  if (known == others_.end()) return words;
+  OfferKey const* first = nullptr;
+  bool are_more = false;
+  for (std::size_t k = 0; k < request.offers.size(); ++k) {
+    if (known->second[k]) continue;
+    OfferKey const& one = request.offers[k].key;
+    if (first == nullptr) first = &one;
+    are_more = are_more || one.peer != first->peer;
+  }
+  if (first == nullptr) return words;
+  OfferKey const& key = *first;
+  std::string const peer = "rank " + std::to_string(key.peer);
+  if (key.collective != 0)
+    return words + ", in which " + peer + (are_more ? " and others are missing" : " is missing");
+  for (auto const& [other, offers] : heard_)
+    if (other.peer == key.peer && other.side == key.side && other.collective == 0)
+      return words + " (" + peer + " has offered one with tag " + std::to_string(other.tag) + ")";
+  return words + " (" + peer + " has offered none)";
+}
+
   abandon_locked(request);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Who matches: offers go out in the order of calls, and each finds the one of its other side.
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -43,6 +44,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void listen();
   /// True when that rank has left, or is lost (of a collective: anybody).
   bool has_left(RequestState const& request);
+  /// What a request that is being matched waits for, for people, and what was heard in its place.
+  std::string missing(RequestState& request);
+  /// How long a match over it may take.
+  void set_match_limit(double seconds) { match_limit_s_.store(seconds); }
+  double match_limit_s() const;
   /// A match that has ended without its other side: its buffers are the caller's again, it can only be freed.
   void abandon(RequestState& request) noexcept;
   /// Other sides of an abandoned request that were heard before it was offered are told, too.
@@ -74,6 +80,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   StartedMessages started_;
   std::uint64_t most_small_;
   std::uint64_t collectives_ = 0;
+  std::atomic<double> match_limit_s_{0};         ///< 0: none was set
   std::map<OfferKey, std::deque<Offer>> heard_;  ///< by the key of the side that waits for it; none is empty
   std::map<OfferKey, std::deque<Waiting>> waiting_;
   std::map<RequestState*, std::vector<std::optional<Offer>>> others_;  ///< of those that are being matched

@@ -4,20 +4,20 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <system_error>
 #include <utility>
 
-#include "hostless/base/wait.hpp"
 #include "queue/communicator_state.hpp"
+#include "queue/match.hpp"
 #include "queue/queue_state.hpp"
-#include "transport/setup_wait.hpp"
 
 namespace hostless {
 namespace {
 
 using queue::CommunicatorState;
 using queue::Kind;
+using queue::Matched;
 using queue::QueueState;
+using queue::refuse_misfit;
 using queue::RequestState;
 using Phase = RequestState::Phase;
 using States = std::vector<std::shared_ptr<RequestState>>;
@@ -64,10 +64,6 @@ States persistent(std::span<Request* const> requests, char const* doing) {
   return states;
 }
 
-void refuse_misfit(RequestState const& state) {
-  if (state.phase.load() == Phase::misfit) throw QueueError(Refusal::mismatch, state.problem);
-}
-
 void refuse_closed(RequestState const& state) {
   if (state.phase.load() == Phase::closed)
     refuse(Refusal::no_request, state.words() + " is of a communicator that was closed.", "Free it.");
@@ -86,17 +82,6 @@ void check_match(RequestState& state) {
            state.words() + (phase == Phase::matched ? " is matched already" : " is being matched already") +
                " (once and for good).",
            "Make another request.");
-}
-
-// What is being handled. Errors  environment  the system lacks something, where that is how it was said
-[[noreturn]] void throw_as_error() {
-  try {
-    throw;
-  } catch (std::system_error const& e) {
-    throw Error(ErrorCode::environment,
-                std::string("the system refused what a match needs: ") + e.what() +
-                    " (its requests are lost). Free them, and what else takes threads or memory.");
-  }
 }
 
 std::shared_ptr<RequestState> offered(std::span<Request* const> requests) {
@@ -119,73 +104,10 @@ std::shared_ptr<RequestState> offered(std::span<Request* const> requests) {
     } catch (...) {  // no match will wait for them
       for (auto const& state : states) state->communicator->abandon(*state);
       for (auto const& state : states) state->communicator->answer_heard(*state);
-      throw_as_error();
+      queue::throw_as_error();
     }
   }
   return match;
-}
-
-enum class Matched { no, yes, never };
-
-Matched look_at(RequestState& match) {
-  try {
-    for (auto const& one : match.matches)
-      if (one->phase.load() == Phase::matching) one->communicator->listen();
-  } catch (...) {
-    throw_as_error();
-  }
-  QueueState::advance_all();
-  Matched all = Matched::yes;
-  for (auto const& one : match.matches) {
-    Phase const phase = one->phase.load();
-    if (phase == Phase::misfit || phase == Phase::lost || phase == Phase::closed) return Matched::never;
-    if (phase == Phase::matching) all = Matched::no;
-  }
-  return all;
-}
-
-// Somebody whose offer is missing has left, and nothing of it is on the way.
-bool has_nobody(RequestState& one) {
-  if (one.phase.load() != Phase::matching || !one.communicator->has_left(one)) return false;
-  one.communicator->listen();
-  return one.phase.load() == Phase::matching;
-}
-bool is_left_alone(RequestState& match) {
-  return std::any_of(match.matches.begin(), match.matches.end(),
-                     [](auto const& one) { return has_nobody(*one); });
-}
-
-// Of one that is to be freed. A library that carries no more says so by an error.
-bool is_abandoned(RequestState& one) {
-  if (one.phase.load() != Phase::matching) return false;
-  try {
-    one.communicator->listen();
-    return has_nobody(one);
-  } catch (Error const&) {
-    return true;
-  }
-}
-
-[[noreturn]] void end_match(RequestState& match, Waited waited) {
-  match.is_fetched = true;
-  for (auto const& one : match.matches) refuse_misfit(*one);
-  for (auto const& one : match.matches) one->communicator->abandon(*one);
-  throw Error(ErrorCode::peer_lost,
-              waited == Waited::late
-                  ? "a match was not answered in time (the other side calls none for it, or is much slower). "
-                    "Raise HOSTLESS_DEADLINE_SCALE if it is only slow."
-                  : "a rank has left that was to match (its side is missing). See its message.");
-}
-
-void wait_for_match(RequestState& match) {
-  Matched now = Matched::no;
-  auto const ready = [&] {
-    now = look_at(match);
-    return now != Matched::no;
-  };
-  auto const waited = wait_for(
-      ready, [&] { return is_left_alone(match); }, setup_deadline(WaitLimits::from_environment()));
-  if (waited != Waited::done || now == Matched::never) end_match(match, waited);
 }
 
 void check_type(QueueState const& queue, RequestState const& state) {
@@ -409,9 +331,7 @@ bool Queue::test() {
 }
 
 void Queue::set_limit(double seconds) {
-  if (!(seconds > 0))
-    throw Error(ErrorCode::usage,
-                "a limit of " + std::to_string(seconds) + " s (no wait ends in time). Use more than 0.");
+  queue::check_limit(seconds);
   state_->set_limit(seconds);
 }
 

@@ -346,6 +346,34 @@ std::string limits(Transport& t) {
   return wrong.text;
 }
 
+// Sides with different tags: both matches end by the limit, and later ones find their sides.
+std::string match_limits(Transport& t) {
+  Wrong wrong;
+  Handle handle(t);
+  int const rank = t.group().rank(), other = 1 - rank;
+  auto const buffer = queue_home().array<std::byte>(100);
+  wrong.expect_code(hostless_requests_set_limit(handle, 0), HOSTLESS_USAGE, "a limit of 0");
+  wrong.fine(hostless_requests_set_limit(handle, 0.2), "requests_set_limit");
+  for (int const tag : {rank, 7}) {  // the second time it is the same
+    hostless_request* one = nullptr;
+    wrong.fine(rank == 0
+                   ? hostless_recv_init(buffer.data(), 100, HOSTLESS_DATA_BYTE, other, tag, handle, &one)
+                   : hostless_send_init(buffer.data(), 100, HOSTLESS_DATA_BYTE, other, tag, handle, &one),
+               "init");
+    if (tag == 7) {
+      wrong.fine(hostless_requests_set_limit(handle, 600), "requests_set_limit");
+      wrong.fine(hostless_match(one), "match after one that has ended");
+    } else {
+      wrong.expect_code(hostless_match(one), HOSTLESS_PEER_LOST, "match of sides with different tags");
+      std::string const said = hostless_last_error();
+      wrong.expect(said.find("in time") != said.npos, "a match that has ended otherwise: " + said);
+    }
+    t.group().barrier();
+    wrong.fine(hostless_request_free(&one), "request_free");
+  }
+  return wrong.text;
+}
+
 }  // namespace
 
 std::vector<QueueCase> const& queue_cases() {
@@ -358,6 +386,7 @@ std::vector<QueueCase> const& queue_cases() {
       {"starts_do_not_block", 2, false, starts_do_not_block},
       {"communicators_in_turn", 0, false, communicators_in_turn},
       {"functions_that_throw", 2, false, functions_that_throw},
+      {"match_limits", 2, false, match_limits},
       {"limits", 2, true, limits},
   };
   return all;

@@ -101,6 +101,10 @@ class Communicator {
   Communicator& operator=(Communicator const&) = delete;
   ~Communicator();
 
+  /// How long a match over it may take, of several communicators the least: 600 s (HOSTLESS_DEADLINE_SCALE
+  /// multiplies them) unless set here. Local. Errors  usage  not above 0
+  void set_limit(double seconds);
+
   /// Requests, inactive and unmatched. Local. Buffers [bytes] are the caller's, in host memory, and are used
   /// while the request exists: a source between a start and its wait is only read, a target belongs to the
   /// library. With a GPU they are in its memory, or in pinned memory of the host; anything else is refused as

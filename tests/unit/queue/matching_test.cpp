@@ -184,6 +184,76 @@ TEST(QueueMatching, ALateOtherSideIsTold) {
   });
 }
 
+// Sides that never find each other: after a tenth of a second each rank is told what it waits for, then each match ends
+// by the limit of its communicator.
+TEST(QueueMatching, WhatIsMissingIsTold) {
+  constexpr char const* scale = "HOSTLESS_DEADLINE_SCALE";
+  std::string const before = std::getenv(scale) != nullptr ? std::getenv(scale) : "1";
+  setenv(scale, "0.02", 1);
+  testing::internal::CaptureStderr();
+  auto const began = std::chrono::steady_clock::now();
+  run_with_threads_transport(3, [](Transport& t) {
+    Communicator communicator(t);
+    EXPECT_NE(text_of_error(ErrorCode::usage, [&] { communicator.set_limit(0); }).find("a limit of 0"),
+              std::string::npos);
+    communicator.set_limit(1);
+    std::vector<std::byte> buffer(8);
+    int const rank = t.group().rank();
+    Request first = rank == 0   ? communicator.receive_init(buffer, 1, 4)
+                    : rank == 1 ? communicator.send_init(buffer, 0, 5)
+                                : communicator.barrier_init(),
+            second = communicator.receive_init(buffer, 2, 6);
+    Request* const both[] = {&first, &second};
+    Request begun = begin_match({both, rank == 0 ? std::size_t{2} : 1});
+    t.group().barrier();
+    std::string const said = text_of_error(ErrorCode::peer_lost, [&] { begun.wait(); });
+    if (rank == 0) {
+      EXPECT_EQ(said.find("a match was not answered in time: a receive from rank 1 with tag 4 (rank 1 has "
+                          "offered one with tag 5), and for 1 more"),
+                0u)
+          << said;
+    }
+    t.group().barrier();
+  });
+  std::string const told = testing::internal::GetCapturedStderr();
+  setenv(scale, before.c_str(), 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(300)) << "by another limit";
+  for (std::string const& one :
+       {std::string(
+            "hostless: rank 0 has waited for 0.2 s for the match of a receive from rank 1 with tag 4 "
+            "(rank 1 has offered one with tag 5), and for 1 more. Match its other side there; this one ends "
+            "after 1 s.\n"),
+        std::string("hostless: rank 1 has waited for 0.2 s for the match of a send to rank 0 with tag 5 "),
+        std::string("hostless: rank 2 has waited for 0.2 s for the match of a barrier, in which rank 0 and "
+                    "others are missing.")}) {
+    auto const at = told.find(one);
+    EXPECT_NE(at, std::string::npos) << one << "\nis not in\n" << told;
+    if (at == std::string::npos) continue;
+    EXPECT_EQ(told.find(one, at + 1), std::string::npos) << "twice";
+  }
+}
+
+// Of the right rank and the wrong tag.
+TEST(QueueMatching, WhatWasOfferedInsteadIsTold) {
+  run_with_threads_transport(2, [](Transport& t) {
+    Communicator communicator(t);
+    communicator.set_limit(0.5);
+    std::vector<std::byte> buffer(8);
+    int const rank = t.group().rank();
+    Request request =
+        rank == 0 ? communicator.receive_init(buffer, 1, 0) : communicator.send_init(buffer, 0, 1);
+    Request* const one = &request;
+    Request begun = begin_match({&one, 1});
+    t.group().barrier();
+    std::string const said = text_of_error(ErrorCode::peer_lost, [&] { begun.wait(); });
+    EXPECT_NE(said.find(rank == 0 ? "a receive from rank 1 with tag 0 (rank 1 has offered one with tag 1)"
+                                  : "a send to rank 0 with tag 1 (rank 0 has offered one with tag 0)"),
+              std::string::npos)
+        << said;
+    t.group().barrier();
+  });
+}
+
 // Two ready sends, and the receiver has started once: not the loss of a rank.
 TEST(QueueMatching, ABrokenPromiseIsCalledSo) {
   run_with_threads_transport(2, [](Transport& t) {

@@ -1,0 +1,31 @@
+#pragma once
+// The match of some requests, while it is waited for.
+
+#include <cstdint>
+
+#include "hostless/base/wait.hpp"
+#include "queue/request_state.hpp"
+
+namespace hostless::queue {
+
+enum class Matched : std::uint8_t { no, yes, never };
+
+/// Hears what others have said, and moves on what calls move on.
+Matched look_at(RequestState& match);
+/// Whether somebody whose side is missing has left.
+bool is_left_alone(RequestState& match);
+/// Of one that is to be freed: whether it is being matched with who has left.
+bool is_abandoned(RequestState& one);
+/// Blocks. What is missing is told on standard error once it has been waited for as long as a later wait of a
+/// solve may take. Errors  as Request::wait
+void wait_for_match(RequestState& match);
+/// Errors  as Request::wait, always
+[[noreturn]] void end_match(RequestState& match, Waited waited);
+/// Errors  QueueError mismatch  it does not fit its other side
+void refuse_misfit(RequestState const& state);
+/// Of what is being handled. Errors  environment  the system lacks something, where that is how it was said
+[[noreturn]] void throw_as_error();
+/// Errors  usage  no wait ends by such a limit
+void check_limit(double seconds);
+
+}  // namespace hostless::queue
