@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -99,7 +100,10 @@ struct Ended {
 Ended done(std::function<int()> const& work) {
   try {
     if (!started_by_mpi()) check_environment();  // there it is told once, by rank 0
-    if (!started_by_mpi() && !started_by_launcher()) tell_of_unknown_variables();
+    if (!started_by_mpi() && !started_by_launcher()) {
+      tell_unknown_variables();            // with --quiet too, as errors are
+      setenv(variables_are_told, "1", 1);  // to ranks that this process may start
+    }
     return {work()};
   } catch (Reported const& e) {
     return {e.exit_code, false};  // rank 0 has said it

@@ -21,8 +21,6 @@
 namespace hostless {
 namespace {
 
-constexpr char const* variables_told = "HOSTLESS_IS_TOLD";  // to rank 0 of an mpirun that this command starts
-
 // One rank's share of the job with errors turned into one message and one exit code. Errors that all ranks
 // share
 // (`together`) come with the same text everywhere: rank 0 prints it.
@@ -70,7 +68,7 @@ int run_process(Transport& transport, int wanted, std::function<int(Transport&)>
   }
   int const code = guarded(transport, [&](Transport& mine) {
     mine.group().together(check_environment);
-    if (started_by_mpi() && mine.group().rank() == 0 && !is_one(variables_told)) tell_of_unknown_variables();
+    if (started_by_mpi() && mine.group().rank() == 0) tell_unknown_variables();
     return body(mine);
   });
   if (code == 4) leave_process(code);  // a lost peer would keep an orderly end waiting
@@ -78,10 +76,6 @@ int run_process(Transport& transport, int wanted, std::function<int(Transport&)>
 }
 
 }  // namespace
-
-void tell_of_unknown_variables() {
-  for (std::string const& one : unknown_variables()) tell("hostless: {}\n", one);
-}
 
 void RankOptions::add(CLI::App& command, char const* shared, char const* alone) {
   command
@@ -125,7 +119,6 @@ int run_ranks(RankOptions const& options, Arguments const& arguments,
     auto const transport = open_processes_transport();
     return run_process(*transport, options.ranks, body);
   }
-  if (!under_mpi) setenv(variables_told, "1", 1);  // by this process, when it started
   if (!under_mpi) return run_mpirun(mpirun_command(usable_mpi_vendor(), ranks, again(arguments)));
   std::unique_ptr<Transport> transport = open_mpi_transport(require_mpi_vendor());
   if (kind == "composite") {

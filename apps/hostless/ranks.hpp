@@ -22,10 +22,6 @@ struct RankOptions {
   void add(CLI::App& command, char const* shared = "the matrix", char const* alone = "1");
 };
 
-/// One line on standard error for each variable of the environment that looks like hostless' and is not; with
-/// --quiet too, as errors are.
-void tell_of_unknown_variables();
-
 /// Runs `body` on every rank and returns the exit code (the largest of all ranks of this process). Errors are
 /// printed once, by rank 0. For a transport of processes that are not there yet, starts this command again
 /// under a launcher.

@@ -1,6 +1,8 @@
 // The extension module hostless._core: the Python package calls it with arrays of one kind and gets plain
 // values back. What people see is written in Python.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "base/processors.hpp"
 #include "binding.hpp"
@@ -60,6 +62,7 @@ NB_MODULE(_core, module) {
   module.attr("MOST_RANKS") = hostless::most_workers;
   module.def("check_environment", hostless::check_environment,
              "Refuses environment variables that would be ignored.");
+  module.def("unknown_variables", hostless::unknown_variables, "A sentence for each that nothing asks for.");
   python::bind_gpu_arrays(module);
   python::bind_options(module);
   python::bind_system(module);

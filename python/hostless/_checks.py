@@ -19,6 +19,19 @@ OPERATOR_ALONE = ("a LinearOperator on several ranks, a GPU or a communicator (i
                   "ranks=1, or pass the matrix.")
 
 
+_told = False  # of variables that nothing asks for, once a process
+
+
+def check_environment() -> None:
+    """Refuses variables of hostless that would be ignored, and warns of those that look like one of them."""
+    global _told
+    _core.check_environment()
+    if not _told:
+        _told = True
+        for one in _core.unknown_variables():
+            warn(one)
+
+
 def file_name(path: Any) -> bytes:
     """Of a file, whatever bytes it has: names need not be text."""
     name = os.fsencode(path)

@@ -9,8 +9,8 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
-from ._checks import (OPERATOR_ALONE, check_as_many, check_at_once, check_ended, check_square, asymmetry_of, asymmetry_there,
-                      check_transport, first_row_of, gpus_of, kind_of, refuse_asymmetry, symmetry_tolerance, vendor_of)
+from ._checks import (OPERATOR_ALONE, check_as_many, check_at_once, check_ended, check_environment, check_square, asymmetry_of,
+                      asymmetry_there, check_transport, first_row_of, gpus_of, kind_of, refuse_asymmetry, symmetry_tolerance, vendor_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._functions import function_of, preconditioner_of
 from ._operator import Base
@@ -77,7 +77,7 @@ class Matrix(Base):
         self._compared = False  # whether all entries have been compared with their mirrors
 
         def set_all() -> None:
-            _core.check_environment()
+            check_environment()
             self._choices = _core.Choices()
             set_options(self._choices, options)
             if self._tolerance is not None and not self._choices.check_symmetry:

@@ -11,6 +11,7 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 from . import _core, _stencil_gpu, _stencil_numpy
+from ._checks import check_environment
 from ._device import is_there
 from ._rows import is_array, real, small, word
 from ._stencil_arrays import Cells, boundary_of, cells_of, check_reach, coefficient_of, named_fields
@@ -180,7 +181,7 @@ class Stencil:
         none.
         """
         self._refuse(others)
-        _core.check_environment()
+        check_environment()
         named = named_fields(u, self._fields)
         if is_there(named[0][1]):
             return self._on_gpu(named, steps, boundary, (ranks, ranks_along, depth, block_steps), every, tolerance, callback, time_limit)

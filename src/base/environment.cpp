@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -66,11 +69,12 @@ constexpr char const* switches[] = {"HOSTLESS_GPU_AWAIT_APART", "HOSTLESS_GPU_GU
 // Those by which launchers talk to ranks, and those of building and testing, which may be set around a
 // program.
 bool is_of_others(std::string const& name) {
-  static char const* const names[] = {"RANK",       "SIZE",      "RENDEZVOUS",         "IS_TOLD",
-                                      "COMMAND",    "SETUP",     "FMM_TARBALL",        "HANGS",
-                                      "GPU",        "GPU_ALONE", "GPU_QUICK",          "SANITIZE",
-                                      "NVCC",       "HIPCC",     "CUDA_ARCHITECTURES", "HIP_ARCHITECTURES",
-                                      "PLAYED_GPU", "OF_TESTS",  "QUEUE_PROGRAMS"};
+  static char const* const names[] = {"RANK",        "SIZE",        "RENDEZVOUS",         "IS_TOLD",
+                                      "COMMAND",     "SETUP",       "FMM_TARBALL",        "HANGS",
+                                      "GPU",         "GPU_ALONE",   "GPU_QUICK",          "SANITIZE",
+                                      "NVCC",        "HIPCC",       "CUDA_ARCHITECTURES", "HIP_ARCHITECTURES",
+                                      "PLAYED_GPU",  "OF_TESTS",    "QUEUE_PROGRAMS",     "QUEUE_SEED",
+                                      "QUEUE_HANGS", "QUEUE_KILLS", "TEST_PLUGINS",       "UNDER_A_TOOL"};
   return std::any_of(std::begin(names), std::end(names), [&](char const* one) { return name == one; });
 }
 
@@ -106,7 +110,8 @@ std::vector<std::string> unknown_variables() {
   return complaints;
 }
 
-void check_queue_environment() {
+namespace {
+void check_queue_values() {
   require_count("HOSTLESS_QUEUE_SMALL_BYTES", 0, "messages of a queue up to so many bytes go through a slot",
                 most_small_bytes);
   constexpr char const* progress = "HOSTLESS_QUEUE_PROGRESS";
@@ -118,6 +123,22 @@ void check_queue_environment() {
   require_count("HOSTLESS_QUEUE_STARTS", 1, "so many started messages of the type ofi have room");
   require_count("HOSTLESS_MPIS_RANKS", 1, "so many threads are ranks");
   require_count("HOSTLESS_MPIS_GPUS", 1, "streams of so many GPUs do the work of MPIS_ queues");
+}
+}  // namespace
+
+void check_queue_environment() {
+  check_queue_values();
+  for (std::string const& one : unknown_variables())
+    if (one.starts_with("HOSTLESS_QUEUE_")) throw Error(ErrorCode::usage, one);
+}
+
+void tell_unknown_variables() noexcept {
+  static std::atomic<bool> are_told{false};
+  if (is_one(variables_are_told) || are_told.exchange(true)) return;
+  try {
+    for (std::string const& one : unknown_variables()) std::fprintf(stderr, "hostless: %s\n", one.c_str());
+  } catch (std::bad_alloc const&) {  // whoever needs memory next says so
+  }
 }
 
 void check_composite_environment() {
@@ -137,7 +158,7 @@ void check_environment() {
                 "HOSTLESS_DEADLINE_SCALE='" + std::string(scale) +
                     "' (it multiplies the deadlines). Set it to a number above 0, up to 1e6.");
   }
-  check_queue_environment();
+  check_queue_values();
   check_composite_environment();
   require_count("HOSTLESS_MPI_DEVICE_BYTES", 0, "rounds of fewer bytes go through pinned memory");
   for (char const* const one : switches) {

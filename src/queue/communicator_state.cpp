@@ -43,7 +43,9 @@ std::unique_ptr<PointToPoint> opened(Transport& transport, int gpu) {
         "a GPU for requests between ranks that are processes (streams start and wait between ranks "
         "that are threads of one process). Use ranks that are threads, or the host's requests.");
   if (gpu >= 0) gpu::message_library().prepare(gpu);
-  return transport.point_to_point();
+  auto point = transport.point_to_point();
+  if (point->rank() == 0) tell_unknown_variables();
+  return point;
 }
 
 }  // namespace
@@ -212,8 +214,6 @@ bool CommunicatorState::has_left(RequestState const& request) {
   return false;
 }
 
-void CommunicatorState::abandon(RequestState& request) noexcept {
-  std::lock_guard const lock(mutex_);
 double CommunicatorState::match_limit_s() const {
   double const set = match_limit_s_.load();
   return set > 0 ? set : setup_limit_s(WaitLimits::from_environment());
@@ -243,6 +243,8 @@ std::string CommunicatorState::missing(RequestState& request) {
   return words + " (" + peer + " has offered none)";
 }
 
+void CommunicatorState::abandon(RequestState& request) noexcept {
+  std::lock_guard const lock(mutex_);
   abandon_locked(request);
 }
 

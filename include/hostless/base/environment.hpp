@@ -13,8 +13,8 @@ namespace hostless {
 /// Errors  usage  such a variable
 void check_environment();
 
-/// Of them, those of queues and of MPIS_...: also looked at when a communicator is made, as programs with
-/// queues need not call the above. Errors  usage  such a variable
+/// Of them, those of queues and of MPIS_..., and names HOSTLESS_QUEUE_... that nothing asks for: looked at when a
+/// communicator is made, as programs with queues need not call the above. Errors  usage  such a variable
 void check_queue_environment();
 
 /// Of HOSTLESS_QUEUE_SMALL_BYTES: a kernel counts the words of all slots that it waits for in 32 bits.
@@ -24,7 +24,11 @@ constexpr std::int64_t most_small_bytes = std::int64_t{1} << 28;
 void check_composite_environment();
 
 /// A sentence for each variable HOSTLESS_... that nothing asks for and that is not empty, with the name that
-/// may have been meant; programs print them once when they start.
+/// may have been meant.
 std::vector<std::string> unknown_variables();
+/// Prints them on standard error, once a process: when a program starts, or where a communicator is made. Not
+/// where `variables_are_told` is 1, by whoever has started this process.
+void tell_unknown_variables() noexcept;
+constexpr char const* variables_are_told = "HOSTLESS_IS_TOLD";
 
 }  // namespace hostless

@@ -8,7 +8,7 @@ import weakref
 from typing import Any, Callable, Optional
 
 from .. import _core
-from .._checks import kind_of, vendor_of
+from .._checks import check_environment, kind_of, vendor_of
 from .._rows import word
 from ..errors import Error, UsageError
 from .fields import stream_in_use, stream_of
@@ -42,7 +42,7 @@ def agreed(ranks: Any, prepare: Callable[[], tuple]) -> tuple:
     with the number of that rank.
     """
     try:
-        _core.check_environment()
+        check_environment()
         made = prepare()
     except BaseException as problem:
         with contextlib.suppress(Error):  # this one's own says more

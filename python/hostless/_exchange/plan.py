@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from .. import _core
-from .._checks import check_ranks, file_name
+from .._checks import check_environment, check_ranks, file_name
 from .._rows import is_array, small, to_numpy, whole, word
 from ..errors import UsageError
 from .bound import OfRanks, agreed, check_carrier
@@ -32,7 +32,7 @@ def run_threads(ranks: int, body: Callable, *args: Any) -> list:
     Errors: UsageError (the number), MachineError (too many threads). NumPy frees the GIL in long operations, and
     exchanges do while they wait; other Python code of ranks takes turns.
     """
-    _core.check_environment()
+    check_environment()
     count = small(ranks, "ranks")
     check_ranks(count, "somebody has to call the function", "threads of one machine are started). Use fewer.")
     if not callable(body):

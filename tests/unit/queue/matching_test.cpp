@@ -344,6 +344,31 @@ TEST(QueueMatching, VariablesThatMeanNothing) {
   }
 }
 
+TEST(QueueMatching, NamesThatMeanNothing) {
+  auto const transport = single_transport();
+  setenv("HOSTLESS_QUEUE_PROGRES", "thread", 1);
+  std::string const said = text_of_error(ErrorCode::usage, [&] { Communicator communicator(*transport); });
+  unsetenv("HOSTLESS_QUEUE_PROGRES");
+  EXPECT_EQ(said,
+            "HOSTLESS_QUEUE_PROGRES is no variable of hostless (it changes nothing). Did you mean "
+            "'HOSTLESS_QUEUE_PROGRESS'?");
+}
+
+// What is no variable of queues: in a process of its own, for it is told once.
+TEST(QueueMatching, NamesOfOthersAreToldOnce) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  setenv("HOSTLESS_DEADLINE_SCAL", "6", 1);
+  auto const make_two = [] {
+    auto const transport = single_transport();
+    for (int k = 0; k < 2; ++k) Communicator communicator(*transport);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(
+      make_two(), testing::ExitedWithCode(0),
+      "^hostless: HOSTLESS_DEADLINE_SCAL is no variable of hostless[^\n]*'HOSTLESS_DEADLINE_SCALE'.\n$");
+  unsetenv("HOSTLESS_DEADLINE_SCAL");
+}
+
 // Before anything is open that others would hear of.
 TEST(QueueMatching, ACommunicatorThatIsRefusedWasNeverOpen) {
   test::PlayedLibrary library(true);
