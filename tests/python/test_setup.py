@@ -132,3 +132,22 @@ def test_progress_on_a_terminal_and_nowhere_else():
     assert on_a_terminal(program, HOSTLESS_PROGRESS="0") == ""
     piped = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert piped.stderr == ""
+
+
+PROGRAM = """
+import warnings, numpy as np, hostless
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        {what}
+print([(one.category.__name__, str(one.message)) for one in seen])
+"""
+
+
+@pytest.mark.parametrize("what", ["hostless.Matrix(np.eye(3)).close()", "hostless.Stencil('u + u[1]').run(np.zeros(9), 1)",
+                                  "hostless.run_threads(1, lambda comm: None)"])
+def test_misspelt_variables_are_told_once(what):
+    ran = subprocess.run([sys.executable, "-c", PROGRAM.format(what=what)], capture_output=True, text=True, check=True, timeout=600,
+                         env={**os.environ, "HOSTLESS_DEADLINE_SCAL": "6", "HOSTLESS_DEADLINE_SCALE": "1"})
+    assert ran.stdout == ("[('HostlessWarning', \"HOSTLESS_DEADLINE_SCAL is no variable of hostless (it changes nothing). "
+                          "Did you mean 'HOSTLESS_DEADLINE_SCALE'?\")]\n")
