@@ -151,11 +151,19 @@ Region World::lend(void* memory, std::size_t bytes, std::uint64_t key, fid_cntr*
 }
 
 namespace {
-void set_off(fid_domain* domain, Deferred& one, When const& when) {
+// What is due already goes to the provider's queue at once, and is refused where that is full: the provider empties it by
+// itself.
+void set_off(fid_domain* domain, Deferred& one, When const& when, double patience_s) {
   one.work.threshold = when.threshold;
   one.work.triggering_cntr = when.trigger;
   one.work.completion_cntr = when.counts;
-  long const code = fi_control(&domain->fid, FI_QUEUE_WORK, &one.work);
+  long code = 0;
+  auto const is_taken = [&] {
+    code = fi_control(&domain->fid, FI_QUEUE_WORK, &one.work);
+    return code != -FI_EAGAIN;
+  };
+  wait_for(
+      is_taken, [] { return false; }, Deadline::after(patience_s));
   if (code == 0) return;
   throw Error(ErrorCode::peer_lost, std::string("libfabric defers no operation: ") +
                                         fi_strerror(static_cast<int>(-code)) +
@@ -182,7 +190,7 @@ void World::defer_write(Deferred& one, When const& when, std::span<std::byte con
   aim(one.write.msg, one.from, to.peer, one.to, &one.work.context);
   one.work.op_type = FI_OP_WRITE;
   one.work.op.rma = &one.write;
-  set_off(domain_.get(), one, when);
+  set_off(domain_.get(), one, when, limits_.later_s);
 }
 
 void World::defer_count(Deferred& one, When const& when, RemoteMemory const& to) {
@@ -194,7 +202,7 @@ void World::defer_count(Deferred& one, When const& when, RemoteMemory const& to)
   one.atomic.msg.op = FI_SUM;
   one.work.op_type = FI_OP_ATOMIC;
   one.work.op.atomic = &one.atomic;
-  set_off(domain_.get(), one, when);
+  set_off(domain_.get(), one, when, limits_.later_s);
 }
 
 void World::post(Mail& mail) {

@@ -66,6 +66,27 @@ TEST_F(OfiWork, KeepsWhatHasNotEnded) {
   EXPECT_TRUE(work.is_done());
 }
 
+// What is due when it is deferred is not deferred, and a provider whose queue is full refuses it: that is no loss.
+TEST_F(OfiWork, WhatIsDueAtOnceWaitsForRoom) {
+  constexpr int many = 20000;
+  World& world = *worlds_[0];
+  Counter const due = world.new_counter();
+  std::vector<std::byte> words(sizeof(std::uint64_t));
+  constexpr std::uint64_t key = 1234567;
+  Region const there = worlds_[1]->lend(words.data(), words.size(), key, nullptr);
+  DeferredWork work(world.new_counter(), world.new_counter());
+  fi_cntr_add(due.get(), 1);
+  for (int k = 0; k < many; ++k) {
+    work.begin();
+    world.defer_count(work.add(), {due.get(), 1, work.counts()}, {1, key, 0});
+    work.has_begun();
+  }
+  Deadline const patience = Deadline::after(60);
+  while (!work.is_done() && !patience.passed()) std::this_thread::yield();
+  EXPECT_TRUE(work.is_done());
+  EXPECT_EQ(*reinterpret_cast<std::uint64_t const*>(words.data()), std::uint64_t{many});
+}
+
 // A provider whose queue is full when a counter is turned leaves over what that should have set off, until the counter
 // is counted again, be it by 0. Here the provider's own call does so once, for the thread that asks for it. Its table is
 // that of all threads of the process: it is changed while no side is there whose counters others turn.
