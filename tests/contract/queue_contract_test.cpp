@@ -18,6 +18,7 @@
 #include "api/guarded.hpp"
 #include "base/variable.hpp"
 #include "host_ranks.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/queue.h"
 #include "hostless/transport/mpi.hpp"
 #include "hostless/transport/ofi.hpp"
@@ -96,8 +97,9 @@ std::string hang(Transport& transport, std::string const& what, std::string cons
   if (rank != 0) {
     try {
       transport.group().barrier();
-    } catch (Error const&) {  // rank 0 has told what it saw, and has left
+    } catch (Error const&) {  // rank 0 tells what it has seen: a launcher ends it when this one leaves
     }
+    wait_for([&] { return std::filesystem::exists(told); }, [] { return false; }, Deadline::after(enough_s));
     leave_process(4);
   }
   auto const began = std::chrono::steady_clock::now();
