@@ -69,21 +69,21 @@ System of_uneven_blocks(Coupled of) {
 TEST(ColumnsOrder, BlocksThatAreMultipliedBeforeTheirRowsReadTheNewDirection) {
   struct Case {
     Coupled of;
-    int slices, lanes;
+    int slices, threads;
   };
   for (Case const& one :
        {Case{{600, 2, 150}, 8, 1}, Case{{2000, 3, 200}, 50, 1}, Case{{2000, 3, 200}, 50, 2}}) {
     System const a = of_uneven_blocks(one.of);
     Setting s;
-    s.solve.run.kind = one.lanes > 1 ? RunKind::persistent : RunKind::host;
-    s.solve.run.threads = s.matrix.format.threads = one.lanes;
+    s.solve.run.kind = one.threads > 1 ? RunKind::persistent : RunKind::host;
+    s.solve.run.threads = s.matrix.format.threads = one.threads;
     s.matrix.slices = one.slices;
     s.matrix.block = one.of.block;
     s.solve.rtol = 1e-10;
     s.solve.max_iterations = 300;
     expect_as_alone(
         a, random_columns(a.rows(), 4), s,
-        std::to_string(one.of.block_rows) + " block rows, " + std::to_string(one.lanes) + " lanes");
+        std::to_string(one.of.block_rows) + " block rows, " + std::to_string(one.threads) + " threads");
   }
 }
 
