@@ -31,7 +31,7 @@ HOSTLESS_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& group
     for (int w = 0; w < W; ++w) sum[w][0] = sum[w][1] = _mm256_setzero_pd();
     for (std::int32_t k = 0; k < group.width; ++k) {
       Diagonal const& one = diagonal[k];
-      if (first == 0 && one.mirrored == 0) fetch_ahead<group_block_rows * 8>(value + one.low);
+      if (first == 0 && one.mirrored == 0) fetch_shared_ahead<group_block_rows * 8>(value + one.low);
       if (first == 0 && (k == 0 || one.first - diagonal[k - 1].first > x_ahead)) {
         HOSTLESS_UNROLLED
         for (int w = 0; w < W; ++w) fetch_x(of.x[w] + one.first);
@@ -88,7 +88,7 @@ HOSTLESS_VECTOR void listed_of_sides(MatrixView const& a, SellGroup const& group
       for (std::int64_t k = 0; k < group.width; ++k) {
         std::int64_t const at = (k * b + j) * group_block_rows + lane;
         double const* const value = a.value + group.value + at;
-        if (lane == 0) fetch_ahead<group_block_rows * 8>(value);
+        if (lane == 0) fetch_shared_ahead<group_block_rows * 8>(value);
         HOSTLESS_UNROLLED
         for (int i = 0; i < together; ++i)
           sum[i] =

@@ -38,6 +38,14 @@ HOSTLESS_VECTOR void fetch(void const* from) {
     for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, _MM_HINT_NTA);
   }
 }
+/// Values that several right-hand sides share: the first cache is too full of these to keep what it has before its
+/// turn (two threads of a Zen 4, four of hex8 elasticity with 648,000 rows: 3.07 to 2.9 ms a column).
+template <int bytes>
+HOSTLESS_VECTOR void fetch_shared_ahead(void const* from) {
+  for (int at = 0; at < bytes; at += 64)
+    _mm_prefetch(reinterpret_cast<char const*>(reinterpret_cast<std::uintptr_t>(from) + stream_ahead + at),
+                 _MM_HINT_T0);
+}
 /// What lies stream_ahead after `from`; past the end of an array nothing is fetched and nothing fails.
 template <int bytes>
 HOSTLESS_VECTOR void fetch_ahead(void const* from) {
