@@ -132,9 +132,10 @@ Engine::Engine(State& s, SweepPlan const& p, Multiplier m, Exchange& e, RunOptio
     (sweep.awaits(slice) ? order.boundary : order.interior).push_back(slice);
 }
 
-void Engine::work_on(std::span<State> states, std::int64_t stride) {
+void Engine::work_on(std::span<State> states, std::int64_t stride, bool stores_past_caches) {
   columns = states;
   column_stride = stride;
+  past_caches = stores_past_caches;
   partials_.resize(
       std::max(partials_.size(), states.size() * static_cast<std::size_t>(tiling.slices) * widest_sum));
 }

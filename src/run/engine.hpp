@@ -71,6 +71,7 @@ class Engine {
   /// `work_on` says otherwise.
   std::span<State> columns;
   std::int64_t column_stride = 0;
+  bool past_caches = false;  ///< their vectors are stored so where nobody reads them soon
   SweepPlan const& sweep;
   Tiling const& tiling;
   Multiplier multiplier;
@@ -93,7 +94,7 @@ class Engine {
     return partials_.data() + static_cast<std::size_t>(column * tiling.slices + slice) * widest_sum;
   }
   /// So many columns from now on: before a text, and afterwards again those of `state` alone.
-  void work_on(std::span<State> states, std::int64_t stride);
+  void work_on(std::span<State> states, std::int64_t stride, bool past_caches = false);
   /// Whether gathered fields are formed in the sweep that multiplies them (FormedAhead).
   bool forms_ahead() const { return columns.size() > 1 && multiplier.matrix != nullptr && !function; }
   /// Whether a phase of this gate has a column to work on.

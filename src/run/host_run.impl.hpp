@@ -266,12 +266,14 @@ class ThreadRun {
         run_slice(call, s, e_.partial(s));
       });
     });
+    if (multiplied.past_caches) end_of_stores_past_caches();
   }
 
   Multiplied multiplied_columns(InMemory p) {
     Multiplied multiplied;
     room_.begin_sweep();
     multiplied.room = &room_;
+    multiplied.past_caches = e_.past_caches;
     multiplied.partials_apart = static_cast<std::int64_t>(e_.tiling.slices) * Engine::widest_sum;
     for_each_column([&](int column, State const& state, std::int64_t offset) {
       multiplied.column[multiplied.count++] = {&state,

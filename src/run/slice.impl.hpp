@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "hostless/base/host_device.hpp"
 #include "hostless/base/isa.hpp"
@@ -13,6 +14,7 @@
 #include "hostless/run/run_options.hpp"
 #include "hostless/run/state.hpp"
 #include "hostless/run/views.hpp"
+#include "run/past_caches.hpp"
 
 #if defined(__clang__)
 #define HOSTLESS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -143,6 +145,7 @@ struct Multiplied {
   Column column[most_columns];
   int count = 0;
   bool shares_matrix = true;  ///< all of them multiply with the same
+  bool past_caches = false;   ///< fields that are filled (`fills`) are stored so
   SidesRoom* room = nullptr;
   std::int64_t partials_apart = 0;
   /// The matrix is read once for all of them.
@@ -185,12 +188,37 @@ HOSTLESS_HOST_DEVICE void sweep_of_column(Tiling const& t, int slice, double* pa
   sum.finish(partial);
 }
 
+/// Rows from `first` on of a field that is being filled, until they are stored together.
+struct RowsToStore {
+  double* values;
+  std::int64_t first;
+  template <int B>
+  HOSTLESS_HOST_DEVICE double& operator()(BlockRow<B> block_row, int j) const {
+    return values[block_row.row - first + j];
+  }
+};
+template <bool past_caches, class View>
+HOSTLESS_HOST_DEVICE auto chunk_view(View const& view, std::int64_t offset, RowsToStore const& rows) {
+  if constexpr (past_caches && std::is_same_v<View, Filled>) {
+    return rows;
+  } else {
+    return view.in_column(offset);
+  }
+}
+template <class View>
+HOSTLESS_HOST_DEVICE void store_chunk(View const& view, std::int64_t offset, RowsToStore const& rows,
+                                      int count) {
+  if constexpr (std::is_same_v<View, Filled>)
+    store_past_caches(view.values + offset + rows.first, rows.values, count);
+}
+
 /// Several right-hand sides: chunk after chunk, each for all columns while caches have what they share.
-template <int K, int B, class Body, class... Views>
+template <int K, int B, bool past_caches, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* partial, Multiplied const& p,
                                            Body const& body, Views... views) {
   Accumulators<K> sum[most_columns];
   double product[most_columns][chunk_rows];
+  alignas(64) double filled[past_caches ? chunk_rows : 1];
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
   for (int c = 0; c < p.count; ++c)
     sum[c].begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
@@ -201,8 +229,10 @@ HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* p
     for (int c = 0; c < p.count; ++c) {
       State const state = *p.column[c].state;
       std::int64_t const offset = p.column[c].offset;
+      RowsToStore const rows{filled, row};
       chunk<K, B>(state, row, block_rows, t.block, sum[c], in_column(body, offset), Product{product[c], row},
-                  views.in_column(offset)...);
+                  chunk_view<past_caches>(views, offset, rows)...);
+      if constexpr (past_caches) (store_chunk(views, offset, rows, block_rows * t.block), ...);
     }
   }
   for (int c = 0; c < p.count; ++c) sum[c].finish(partial + p.column[c].number * p.partials_apart);
@@ -211,7 +241,13 @@ HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* p
 template <int K, int B, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, double* partial, Multiplied const& p,
                                          Body const& body, Views... views) {
-  if (p.is_wide()) return sweep_of_columns<K, B>(t, slice, partial, p, body, views...);
+  if (p.is_wide()) {
+    constexpr int filled = (0 + ... + static_cast<int>(std::is_same_v<Views, Filled>));
+    static_assert(filled <= 1, "rows of one field wait to be stored");
+    if constexpr (filled == 1)
+      if (p.past_caches) return sweep_of_columns<K, B, true>(t, slice, partial, p, body, views...);
+    return sweep_of_columns<K, B, false>(t, slice, partial, p, body, views...);
+  }
   for (int c = 0; c < p.count; ++c) {
     Multiplied::Column const& column = p.column[c];
     sweep_of_column<K, B>(t, slice, partial + column.number * p.partials_apart, column,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hostless/machine/topology.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
 
@@ -55,10 +56,10 @@ void Solver::Parts::allocate_columns() {
   auto const with_ghosts = static_cast<std::size_t>(plan.owned + plan.ghosts);
   stride = all == 1 ? 0 : stride_of(plan.owned + plan.ghosts);
   std::size_t const before = (all - 1) * static_cast<std::size_t>(stride);  // the last column
-  vectors_with_ghosts->resize(before + with_ghosts);
-  rhs_memory.resize(before + owned);
+  vectors_with_ghosts->assign(before + with_ghosts, 0.0);
+  rhs_memory.assign(before + owned, 0.0);
   field_memory.resize(static_cast<std::size_t>(fields_of(options)));
-  for (auto& field : field_memory) field.resize(before + owned);
+  for (auto& field : field_memory) field.assign(before + owned, 0.0);
   others.resize(all - 1);
   auto const steps = static_cast<std::size_t>(std::min(limit(), most_history)) + 1;
   for (std::size_t c = 0; c < all; ++c) {
@@ -98,13 +99,26 @@ void Solver::Parts::run_columns_on_gpu(std::span<State> states) {
   });
 }
 
+namespace {
+std::int64_t last_level_bytes() {
+  static std::int64_t const found = find_topology().last_level_bytes();
+  return found == 0 ? INT64_MAX : found;
+}
+}  // namespace
+
+// What the last cache would have to hold for a field that a sweep has filled to be there afterwards.
+std::int64_t Solver::Parts::bytes_of_sweep() const {
+  std::int64_t const vectors = columns() * stride * static_cast<std::int64_t>(sizeof(double));
+  return vectors + (matrix.local() == nullptr ? 0 : matrix.local()->bytes());
+}
+
 // Those that have ended already stay closed.
 void Solver::Parts::run_columns() {
   std::vector<State> states;
   for (int c = 0; c < columns(); ++c) states.push_back(column(c).state);
   struct Working {
-    Working(host::Engine& e, std::span<State> all, std::int64_t apart) : engine(e) {
-      engine.work_on(all, apart);
+    Working(host::Engine& e, std::span<State> all, std::int64_t apart, bool past) : engine(e) {
+      engine.work_on(all, apart, past);
     }
     ~Working() { engine.work_on({&engine.state, 1}, 0); }
     Working(Working const&) = delete;
@@ -114,7 +128,7 @@ void Solver::Parts::run_columns() {
   if (gpu) {
     run_columns_on_gpu(states);
   } else {
-    Working const working(*engine, states, stride);
+    Working const working(*engine, states, stride, bytes_of_sweep() > last_level_bytes());
     run_once();
   }
   for (int c = 0; c < columns(); ++c) column(c).state = states[static_cast<std::size_t>(c)];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hostless/solve/solver.hpp"
+#include "operate/array.hpp"
 #include "operate/device_rows.hpp"
 #include "run/engine.hpp"
 #include "solve/checkpoint.hpp"
@@ -41,9 +42,9 @@ struct Solver::Parts : SolveColumn {
   Matrix const& matrix;
   SolveOptions options;
   /// Of all columns, `stride` apart: b, the fields, the gathered one with its ghosts.
-  std::vector<double> rhs_memory, apart;
-  std::vector<std::vector<double>> field_memory;
-  std::shared_ptr<std::vector<double>> vectors_with_ghosts = std::make_shared<std::vector<double>>();
+  Array<double> rhs_memory, apart;
+  std::vector<Array<double>> field_memory;
+  std::shared_ptr<Array<double>> vectors_with_ghosts = std::make_shared<Array<double>>();
   std::int64_t stride = 0;
   std::vector<SolveColumn> others;
   std::vector<double> preconditioner_data;
@@ -190,6 +191,7 @@ struct Solver::Parts : SolveColumn {
   void iterate_and_project(Result& result);
   Result solve();
   Result solve_columns();
+  std::int64_t bytes_of_sweep() const;
   void run_columns();
   void run_columns_on_gpu(std::span<State> states);
   static void tell_whole(Result& whole, std::vector<Result> const& each);

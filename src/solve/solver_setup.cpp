@@ -94,7 +94,7 @@ void Solver::Parts::allocate() {
     check_options();
     if (options.matrix_precision == MatrixPrecision::fp32) check_fp32_range(matrix);  // a GPU knows no rows
     allocate_columns();
-    if (options.preconditioner == PreconditionerKind::function) apart.resize(owned);
+    if (options.preconditioner == PreconditionerKind::function) apart.assign(owned, 0.0);
     if (options.run.gpus > 0) gpu = std::make_unique<gpu::GpuSolver>(matrix, options, history.size());
   });
   if (gpu) gpu->bind();

@@ -52,6 +52,15 @@ HOSTLESS_HOST_DEVICE void concretely(Body const& body, Use const& use) {
 /// The field, of which a body will change nothing: a run that stages fields need not write it back.
 HOSTLESS_HOST_DEVICE InMemory reads(InMemory field) { return field; }
 
+/// A field in memory of which a body writes every row that it is called for, and reads none.
+struct Filled : InMemory {};
+/// The field, of which a body is known to do so: a run may store it past the caches.
+HOSTLESS_HOST_DEVICE Filled fills(InMemory field) { return {field}; }
+template <class Field>
+HOSTLESS_HOST_DEVICE Field fills(Field field) {
+  return field;
+}
+
 /// The field, of which a body will change something that other rows read in the next sweep (`fused_update`):
 /// a run that keeps it on chip writes it to memory too.
 HOSTLESS_HOST_DEVICE InMemory halo_source(InMemory field) { return field; }

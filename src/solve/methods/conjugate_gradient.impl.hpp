@@ -183,7 +183,7 @@ struct ConjugateGradientMethod {
       });
       run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
         run.sweep(m.direction(run, p, r, q), into(cg::pq), ProductDot{}, Curvature{},
-                  q);  // p = M r + beta p, whose exchange starts; q = A p; alpha
+                  fills(q));  // p = M r + beta p, whose exchange starts; q = A p; alpha
         run.rows(into(ScalarIndex::rr, cg::rz), Update{m.rows}, Residual{}, x, halo_source(r), reads(q),
                  reads(p));  // x += alpha p; r -= alpha q; beta
       });
