@@ -5,6 +5,7 @@
 
 #include "hostless/solve/solver.hpp"
 #include "solve/checkpoint.hpp"
+#include "solve/methods/method_facts.hpp"
 
 namespace hostless {
 namespace {
@@ -12,6 +13,12 @@ namespace {
 template <class Kind>
 std::string named(std::int32_t kind, Kind last) {
   return kind >= 0 && kind <= static_cast<std::int32_t>(last) ? name(static_cast<Kind>(kind)) : "unknown";
+}
+
+std::string method_named(std::int32_t kind) {
+  for (MethodFacts const& one : method_table())
+    if (static_cast<std::int32_t>(one.method) == kind) return one.name;
+  return "unknown";
 }
 
 // What follows from another number of rows or ranks, and from another plan, is not told beside it.
@@ -24,7 +31,7 @@ std::vector<std::string> differences(CheckpointIdentity const& file, CheckpointI
   if (!all.empty()) return all;
   tell("ranks", file.ranks, mine.ranks);
   bool const same_ranks = all.empty();
-  tell("method", named(file.method, Method::cr), named(mine.method, Method::cr));
+  tell("method", method_named(file.method), method_named(mine.method));
   constexpr auto last = PreconditionerKind::chebyshev;
   tell("preconditioner", named(file.preconditioner, last), named(mine.preconditioner, last));
   if (file.preconditioner == mine.preconditioner) {

@@ -12,6 +12,9 @@
 
 #include "hostless/base/error.hpp"
 
+// Names of methods come with all of `solve`.
+std::string hostless::difference_of(CheckpointIdentity const&, CheckpointIdentity const&) { return "others"; }
+
 namespace {
 
 using namespace hostless;
