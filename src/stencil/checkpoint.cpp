@@ -257,7 +257,9 @@ void write_stencil_checkpoint(Group& group, std::string const& path, CellStepper
 std::int64_t read_stencil_checkpoint(Group& group, std::string const& path, CellStepper& run,
                                      StencilKernel const& kernel) {
   return files::memory_checked(path, [&] {
-    Fields fields(run, kernel);
+    std::optional<Fields> there;
+    group.together([&] { there.emplace(run, kernel); });
+    Fields& fields = *there;
     Head head;
     group.together([&] {
       File const file = File::to_read(path);
