@@ -241,12 +241,12 @@ int solve_on_rank(Options const& o, Transport& transport) {
   auto const write_json = [&] {
     if (first && !o.json.empty()) write_text(o.json, to_json(report));
   };
-  if (lost) {
-    write_json();
-  } else {
+  auto all = all_unwritten(unwritten, report.result.unwritten());
+  write_or_keep(all, [&] {
+    if (lost) return write_json();
     write_together(group, o.json, write_json);
-  }
-  tell_unwritten(all_unwritten(unwritten, report.result.unwritten()));
+  });
+  tell_unwritten(all);
   return exit_code(report.result.status);
 }
 

@@ -46,6 +46,16 @@ inline void tell_unwritten(std::vector<Error> const& all) {
   throw Error(all.front().code(), text);
 }
 
+/// Calls write(); what it could not write is told with the others.
+template <class Write>
+void write_or_keep(std::vector<Error>& unwritten, Write const& write) {
+  try {
+    write();
+  } catch (Error const& problem) {
+    unwritten.push_back(problem);
+  }
+}
+
 /// Whether a reader sets the pace of what rank 0 writes there: a pipe, a terminal, another program's input.
 /// Collective.
 inline bool is_paced(Group& group, std::string const& path) {

@@ -98,6 +98,11 @@ class Unwritten(Stencil):
         for name in ("u.npy", "v.npy", "c"):
             self.assertEqual(err.count(f"{name}: cannot "), 1, err)
         self.assertEqual((result["status"], result["steps"]), ("steps_done", 3))
+        for command in ((*self.GRID, "--steps", 3, "--output", "u.npy", "v.npy", "--checkpoint", "c"),
+                        ("solve", "--generate", "poisson2d", "--size", 50, "--checkpoint", "c", "--checkpoint-every", 20, "--output", "u.npy")):
+            done = self.run_it(*command, "--json", "s.json", code=4, launcher=("prlimit", "--fsize=100"))
+            for name in ("u.npy", "c", "s.json"):
+                self.assertEqual(done.stderr.count(f"{name}: cannot "), 1, done.stderr)
 
 
 class Resumed(Stencil):

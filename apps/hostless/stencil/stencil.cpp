@@ -257,7 +257,7 @@ int stencil_on_rank(StencilWish const& o, Transport& transport) {
     }
   }
   if (report.taken.unsaved) unwritten.push_back(*report.taken.unsaved);
-  tell_result(o, group, report);
+  write_or_keep(unwritten, [&] { tell_result(o, group, report); });
   tell_unwritten(unwritten);
   return exit_code(status);
 }
