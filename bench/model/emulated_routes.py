@@ -2,7 +2,7 @@
 """Every route of neighbourhood allgathers between emulated machines, measured and predicted: whether the route that prices choose is the fastest.
 
     python3 bench/model/emulated_routes.py HOSTLESS [--machines 3] [--ranks 3] [--rates 50mbit,200mbit] [--patterns 30] [--measure-s 20]
-        [--files FOLDER] [--repeat 5] [--json FILE] [--picture FILE.svg]
+        [--files FOLDER] [--repeat 5] [--repeat-s 1] [--json FILE] [--picture FILE.svg]
 
 Needs root (bench/emulated_machines.py). For each rate of the links: `machine measure` fits a machine file to what messages between these ranks take, and the rate itself limits what all ranks of a machine send; then each pattern (random sparse graphs and Moore neighbourhoods, blocks
 of several sizes) is measured by every route (`bench neighbor`) and each route priced from that file alone (`predict collective`). A pattern counts where the price of the chosen route is by more than 80 % that of messages
@@ -12,6 +12,7 @@ and bytes between machines, and repeats of the chosen and of the fastest route s
 
 import itertools
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -51,9 +52,11 @@ def with_known_rate(file, rate):
     file.write_text(json.dumps(machine, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(machines, options, folder, words, size):
-    """{route: microseconds of each repeat}"""
-    report = reported(machines, options, folder, *words, "--ways", ",".join(ROUTES), "--sizes", size, "--steps", options.steps, "--repeat", options.repeat, "--warm-up", 1)
+def measured(machines, options, folder, words, size, prices):
+    """{route: microseconds of each repeat}, each of so many calls that it lasts: one alone says how lucky its connections were."""
+    quickest_s = min(way["seconds"] for way in prices.values())
+    steps = max(options.steps, min(math.ceil(options.repeat_s / quickest_s), 500))
+    report = reported(machines, options, folder, *words, "--ways", ",".join(ROUTES), "--sizes", size, "--steps", steps, "--repeat", options.repeat, "--warm-up", 1)
     return {row["route"]: row for row in report["neighbor"]}
 
 
@@ -142,7 +145,8 @@ def cases_of(options, rate, folder):
             with_known_rate(file, rate)
         for words, size in patterns(options.patterns):
             try:
-                case = Case(rate, words, size, measured(machines, options, folder, words, size), predicted(options, folder, file, words, size))
+                prices = predicted(options, folder, file, words, size)
+                case = Case(rate, words, size, measured(machines, options, folder, words, size, prices), prices)
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 print(f"{rate}, {' '.join(words)}, {size} bytes: {error}", flush=True)
                 continue
@@ -155,6 +159,7 @@ def options_of(argv):
     parser.add_argument("--rates", default="50mbit,200mbit")
     parser.add_argument("--patterns", type=int, default=30)
     parser.add_argument("--measure-s", type=float, default=20, help="of each machine file")
+    parser.add_argument("--repeat-s", type=float, default=1, help="at least, by its price, of each repeat of a route")
     parser.add_argument("--files", type=Path, help="a folder for the machine files, RATE.json; those that are there are taken")
     parser.add_argument("--wide", action="store_true", help="judge by those of any spread")
     return parser.parse_args(argv)
