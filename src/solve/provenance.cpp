@@ -10,7 +10,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "hostless/base/error.hpp"
 #include "hostless/machine/topology.hpp"
 #include "hostless/transport/libraries.hpp"
 
@@ -51,18 +50,6 @@ Provenance::Words environment_of_hostless() {
   return words;
 }
 
-// Found once: it takes some milliseconds.
-Topology const& machine() {
-  static Topology const topology = [] {
-    try {
-      return find_topology();
-    } catch (Error const&) {
-      return Topology{};  // a result is worth more than the name of its processor
-    }
-  }();
-  return topology;
-}
-
 Provenance::Words versions() {
   utsname kernel{};
   uname(&kernel);
@@ -90,8 +77,8 @@ Provenance find_provenance() {
   p.date = utc_now();
   p.command = command_line();
   p.environment = environment_of_hostless();
-  p.host = machine().host;
-  p.processor = machine().processor;
+  p.host = known_topology().host;  // a result is worth more than these names
+  p.processor = known_topology().processor;
   p.libraries = transport_libraries();
   p.versions = versions();
   return p;

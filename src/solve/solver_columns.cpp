@@ -99,17 +99,11 @@ void Solver::Parts::run_columns_on_gpu(std::span<State> states) {
   });
 }
 
-namespace {
-std::int64_t last_level_bytes() {
-  static std::int64_t const found = find_topology().last_level_bytes();
-  return found == 0 ? INT64_MAX : found;
-}
-}  // namespace
-
-// What the last cache would have to hold for a field that a sweep has filled to be there afterwards.
-std::int64_t Solver::Parts::bytes_of_sweep() const {
-  std::int64_t const vectors = columns() * stride * static_cast<std::int64_t>(sizeof(double));
-  return vectors + (matrix.local() == nullptr ? 0 : matrix.local()->bytes());
+// Whether the last cache, where it is known, has lost a field that a sweep filled when the sweep ends.
+bool Solver::Parts::sweep_outgrows_caches() const {
+  std::int64_t const cache = known_topology().last_level_bytes(),
+                     vectors = columns() * stride * static_cast<std::int64_t>(sizeof(double));
+  return cache > 0 && vectors + (matrix.local() == nullptr ? 0 : matrix.local()->bytes()) > cache;
 }
 
 // Those that have ended already stay closed.
@@ -117,8 +111,8 @@ void Solver::Parts::run_columns() {
   std::vector<State> states;
   for (int c = 0; c < columns(); ++c) states.push_back(column(c).state);
   struct Working {
-    Working(host::Engine& e, std::span<State> all, std::int64_t apart, bool past) : engine(e) {
-      engine.work_on(all, apart, past);
+    Working(host::Engine& e, std::span<State> all, std::int64_t apart, bool past_caches) : engine(e) {
+      engine.work_on(all, apart, past_caches);
     }
     ~Working() { engine.work_on({&engine.state, 1}, 0); }
     Working(Working const&) = delete;
@@ -128,7 +122,7 @@ void Solver::Parts::run_columns() {
   if (gpu) {
     run_columns_on_gpu(states);
   } else {
-    Working const working(*engine, states, stride, bytes_of_sweep() > last_level_bytes());
+    Working const working(*engine, states, stride, sweep_outgrows_caches());
     run_once();
   }
   for (int c = 0; c < columns(); ++c) column(c).state = states[static_cast<std::size_t>(c)];

@@ -191,7 +191,7 @@ struct Solver::Parts : SolveColumn {
   void iterate_and_project(Result& result);
   Result solve();
   Result solve_columns();
-  std::int64_t bytes_of_sweep() const;
+  bool sweep_outgrows_caches() const;
   void run_columns();
   void run_columns_on_gpu(std::span<State> states);
   static void tell_whole(Result& whole, std::vector<Result> const& each);

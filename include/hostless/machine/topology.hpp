@@ -33,5 +33,7 @@ struct Topology {
 ///
 /// Errors  environment  hwloc cannot be initialised
 Topology find_topology();
+/// The same, read once a process, for what can do without it: empty where it cannot be found.
+Topology const& known_topology();
 
 }  // namespace hostless
