@@ -72,36 +72,31 @@ std::uint64_t word_of(T value) {
   }
 }
 
+// In the order of the file.
+template <class Identity, class Use>
+void for_each_member(Identity& id, Use const& use) {
+  use(id.plan), use(id.matrix), use(id.rhs), use(id.rows), use(id.ranks), use(id.method);
+  use(id.preconditioner), use(id.degree), use(id.inner), use(id.precision), use(id.reduction);
+  use(id.null_space), use(id.ratio), use(id.upper);
+}
+
 Words words_of(CheckpointIdentity const& id) {
-  return {id.plan,
-          id.matrix,
-          id.rhs,
-          word_of(id.rows),
-          word_of(id.ranks),
-          word_of(id.method),
-          word_of(id.preconditioner),
-          word_of(id.degree),
-          word_of(id.inner),
-          word_of(id.precision),
-          word_of(id.reduction),
-          word_of(id.null_space),
-          word_of(id.ratio),
-          word_of(id.upper)};
+  Words words;
+  for_each_member(id, [&](auto const& member) { words.push_back(word_of(member)); });
+  return words;
 }
 
 CheckpointIdentity identity_of(std::span<std::uint64_t const> words) {
   CheckpointIdentity id;
   auto word = words.begin();
-  auto const take = [&](auto& member) {
-    if constexpr (std::is_floating_point_v<std::remove_reference_t<decltype(member)>>) {
+  for_each_member(id, [&](auto& member) {
+    using Member = std::remove_reference_t<decltype(member)>;
+    if constexpr (std::is_floating_point_v<Member>) {
       member = std::bit_cast<double>(*word++);
     } else {
-      member = static_cast<std::remove_reference_t<decltype(member)>>(*word++);
+      member = static_cast<Member>(*word++);
     }
-  };
-  take(id.plan), take(id.matrix), take(id.rhs), take(id.rows), take(id.ranks), take(id.method);
-  take(id.preconditioner), take(id.degree), take(id.inner), take(id.precision), take(id.reduction);
-  take(id.null_space), take(id.ratio), take(id.upper);
+  });
   return id;
 }
 
@@ -235,12 +230,11 @@ Words read_head(File const& file) {
 // How many entries the history has, once head and file are those of this solve.
 std::int64_t checked_history(File const& file, Words const& head, CheckpointIdentity const& identity,
                              Layout const& layout) {
-  std::string const other = difference_of(
-      identity_of(std::span(head).subspan(CheckpointWords::identity, identity_words)), identity);
+  auto const theirs = std::span(head).subspan(CheckpointWords::identity, identity_words);
   Words const wanted = words_of(identity);
-  bool const same = std::equal(wanted.begin(), wanted.end(), head.begin() + CheckpointWords::identity) &&
-                    static_cast<std::int64_t>(head[fields_word]) == layout.fields;
-  if (!same) {
+  if (!std::equal(wanted.begin(), wanted.end(), theirs.begin()) ||
+      static_cast<std::int64_t>(head[fields_word]) != layout.fields) {
+    std::string const other = difference_of(identity_of(theirs), identity);
     refuse(file.path(),
            fmt::format("a checkpoint of another solve: {} (it would not go on bit for bit). Give the "
                        "same input and options, or pass x as initial guess.",

@@ -28,7 +28,7 @@ struct CheckpointIdentity {
   double ratio = 0, upper = 0;
 };
 
-/// In words, what of the file's differs from this solve's and by how much; empty: nothing does.
+/// In words, what of the file's differs from this solve's and how; empty: nothing does.
 std::string difference_of(CheckpointIdentity const& file, CheckpointIdentity const& mine);
 
 /// Iterations whose steps are kept; a history has one entry more, that of the start.

@@ -60,7 +60,7 @@ std::vector<std::string> differences(CheckpointIdentity const& file, CheckpointI
 }  // namespace
 
 std::string difference_of(CheckpointIdentity const& file, CheckpointIdentity const& mine) {
-  return fmt::format("{}", fmt::join(differences(file, mine), ", "));
+  return fmt::to_string(fmt::join(differences(file, mine), ", "));
 }
 
 }  // namespace hostless
