@@ -39,7 +39,7 @@ void say(char const* text) {
   if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody listens
 }
 
-// All that end this command, and what leaves it alone.
+// Those that end this command.
 constexpr int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
 
 char const* name_of(int number) {

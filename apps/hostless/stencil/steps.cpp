@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 
 #include "hostless/base/error.hpp"
@@ -51,7 +52,7 @@ class Steps {
       if (wanted_.looked) wanted_.looked(change);
       return false;
     };
-    stop.stop_requested = [&] { return reason() != Reason::none; };
+    stop.stop_requested = [&] { return reason() != none; };
     StencilResult const some = run_.run(steps, stop);
     all.status = some.status;
     all.message = some.message;
@@ -67,31 +68,27 @@ class Steps {
     all.exchange_s += slowest.exchange_s;
   }
 
-  enum class Reason : int { none, late, processor_time, hangup, term, interrupt };
-  Reason reason() const {
-    if (int const number = asked_to_end(); number != 0)
-      return number == SIGINT    ? Reason::interrupt
-             : number == SIGHUP  ? Reason::hangup
-             : number == SIGXCPU ? Reason::processor_time
-                                 : Reason::term;
-    bool const late = wanted_.time_limit_s > 0 &&
-                      std::chrono::duration<double>(Clock::now() - begun_).count() > wanted_.time_limit_s;
-    return late ? Reason::late : Reason::none;
+  // Of several that ranks have the last one is told.
+  static constexpr int none = 0, late = -1;
+  static constexpr std::array reasons{none, late, SIGXCPU, SIGHUP, SIGTERM, SIGINT};
+
+  /// This rank's.
+  int reason() const {
+    if (int const number = asked_to_end(); number != none) return number;
+    bool const is_late = wanted_.time_limit_s > 0 &&
+                         std::chrono::duration<double>(Clock::now() - begun_).count() > wanted_.time_limit_s;
+    return is_late ? late : none;
   }
 
   /// Whether and why to end, of all ranks.
   void ask() {
-    Reason const of_all = group_.max(reason());
-    if (of_all == Reason::none) return;
+    auto const mine = std::find(reasons.begin(), reasons.end(), reason()) - reasons.begin();
+    int const why = reasons.at(static_cast<std::size_t>(group_.max(mine)));
+    if (why == none) return;
     taken_.result.status = StencilStatus::aborted;
-    int const number = of_all == Reason::interrupt        ? SIGINT
-                       : of_all == Reason::term           ? SIGTERM
-                       : of_all == Reason::hangup         ? SIGHUP
-                       : of_all == Reason::processor_time ? SIGXCPU
-                                                          : 0;
-    taken_.result.message = number != 0
-                                ? fmt::format("{}.", words_of_end(number))
-                                : fmt::format("the time limit of {} s was reached.", wanted_.time_limit_s);
+    taken_.result.message = why == late
+                                ? fmt::format("the time limit of {} s was reached.", wanted_.time_limit_s)
+                                : fmt::format("{}.", words_of_end(why));
   }
 
   void save(std::int64_t& saved) {
