@@ -14,9 +14,7 @@ namespace hostless::avx2 {
 /// 21 to 18 ms; 256 rows ahead nothing is gained).
 constexpr int x_ahead = 2 * group_block_rows;
 HOSTLESS_VECTOR void fetch_x(double const* x) {
-  for (int row = 0; row < group_block_rows; row += 8)
-    _mm_prefetch(reinterpret_cast<char const*>(reinterpret_cast<std::uintptr_t>(x) + (x_ahead + row) * 8),
-                 _MM_HINT_T0);
+  fetch_into_both<group_block_rows * 8>(ahead_of(x, x_ahead * 8));
 }
 template <int W>
 HOSTLESS_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& group, int lanes, int at_out,
