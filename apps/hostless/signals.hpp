@@ -1,6 +1,7 @@
 #pragma once
-// What ctrl-C, SIGTERM, SIGXCPU, and SIGHUP where it is not ignored (nohup) do to this command. As long as there is nothing to save it ends at once, wherever
-// it is: in METIS, in a read that hangs. Handlers do no more than the standard lets them.
+// What ctrl-C, SIGTERM, SIGXCPU, and SIGHUP where it is not ignored (nohup) do to this command. As long as there
+// is nothing to save it ends at once, wherever it is: in METIS, in a read that hangs. Handlers do no more than the
+// standard lets them.
 
 #include <sys/types.h>
 

@@ -27,7 +27,7 @@ struct ArrayAllocator {
     if (count > (~std::size_t{0} >> 1) / sizeof(T)) throw std::bad_alloc();
     if (!is_large(count)) return reinterpret_cast<T*>(aligned(line, count * sizeof(T)));
     static std::atomic<std::size_t> made{0};
-    std::size_t const shift = made.fetch_add(1, std::memory_order_relaxed) % 13 * (5 * line);
+    std::size_t const shift = made.fetch_add(1, std::memory_order_relaxed) % starts * apart;
     std::size_t const bytes = shift + count * sizeof(T);
     std::byte* const memory = aligned(huge, bytes);
 #if defined(MADV_HUGEPAGE)
@@ -51,6 +51,8 @@ struct ArrayAllocator {
 
  private:
   static constexpr std::size_t line = 64, huge = std::size_t{2} << 20;
+  // Over a page of 4 KiB, beyond which lines of a first cache repeat.
+  static constexpr std::size_t starts = 13, apart = 5 * line;
   static bool is_large(std::size_t count) { return count * sizeof(T) >= 2 * huge; }
   static std::byte* aligned(std::size_t alignment, std::size_t bytes) {
     void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);

@@ -71,7 +71,7 @@ class Engine {
   /// `work_on` says otherwise.
   std::span<State> columns;
   std::int64_t column_stride = 0;
-  bool past_caches = false;  ///< their vectors are stored so where nobody reads them soon
+  bool past_caches = false;  ///< what a sweep fills of them (`fills`) is stored past the caches
   SweepPlan const& sweep;
   Tiling const& tiling;
   Multiplier multiplier;

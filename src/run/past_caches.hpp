@@ -1,7 +1,6 @@
 #pragma once
 // Stores of what nobody reads soon: a line goes to memory whole, and is not read before it is overwritten.
 
-#include <algorithm>
 #include <cstdint>
 
 #include "hostless/base/host_device.hpp"

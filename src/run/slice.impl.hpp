@@ -145,7 +145,7 @@ struct Multiplied {
   Column column[most_columns];
   int count = 0;
   bool shares_matrix = true;  ///< all of them multiply with the same
-  bool past_caches = false;   ///< fields that are filled (`fills`) are stored so
+  bool past_caches = false;   ///< what is filled (`fills`) is stored past them
   SidesRoom* room = nullptr;
   std::int64_t partials_apart = 0;
   /// The matrix is read once for all of them.

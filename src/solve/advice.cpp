@@ -141,10 +141,9 @@ std::string Solver::Parts::advice_where_constants_vanish() {
 // The constant vector is not all that A has.
 std::string Solver::Parts::advice_where_more_vanishes() const {
   return fmt::format(
-      "b has parts that no x reaches: A has null vectors beside the constant one, as parts of a system have "
-      "that "
-      "nothing connects, along which {} iterations went in the end. Solve such parts each for itself, or try "
-      "method minres for about the least residual.",
+      "b has parts that no x reaches: A has null vectors beside the constant one, as parts of a system "
+      "have that nothing connects, along which {} iterations went in the end. Solve such parts each for "
+      "itself, or try method minres for about the least residual.",
       state.iteration);
 }
 
