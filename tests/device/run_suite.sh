@@ -5,7 +5,7 @@
 # between guard bytes), processes (every_gpu_transport.py: what carries between two GPUs of ranks that are processes), memcheck,
 # racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS, 10 a GPU; ONLY
 # names some, as memcheck-peers.*). Of GPUS
-# (2) GPUs, by name: python (cupy_in_place.py: what CuPy has on one of them, solved in place; cupy_exchange.py: exchanged; cupy_stencil.py: stepped), again (peers ten times: what
+# (2) GPUs, by name: mpis (programs for MPIS_... on their streams), python (cupy_in_place.py: what CuPy has on one of them, solved in place; cupy_exchange.py: exchanged; cupy_stencil.py: stepped), again (peers ten times: what
 # depends on timing), bits (one process, processes and mpirun end with equal bits), table (every method, run and transport of
 # the MATRICES of the performance table, as JSON and one table), scaling (the same of fewer GPUs, SCALING_MATRICES:
 # bench/plot_scaling.py draws logs/table-*.json), hangs (a hundred injected ones a transport and run), kills (ten processes
@@ -117,7 +117,7 @@ judge() {
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
   case "$program" in
-    contract | stencil | stencil_parts | geometry | loss | precision | peers* | gpu_transports* | nvshmem* | communication) solved=$((solved + passed)) ;;
+    contract | queue | programs | stencil | stencil_parts | geometry | loss | precision | peers* | gpu_transports* | nvshmem* | communication) solved=$((solved + passed)) ;;
   esac
   table+=("$(printf '%-10s %-24s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" "$3" "$verdict")")
 }
@@ -303,6 +303,7 @@ for stage in "${stages[@]}"; do
   case "$stage" in
     plain) all_programs plain HOSTLESS_FULL_PRODUCT=1 ;;
     guard) all_programs guard HOSTLESS_GPU_GUARD=1 ;;
+    mpis) one mpis programs 240 ./mpis_programs '--gtest_filter=*.Of_peer_ProgramsKeep' ;;
     python)
       script python in_place 300 env LD_LIBRARY_PATH="$elsewhere" PYTHONPATH="$folder/python" \
         HOSTLESS_PLUGIN_DIR="$folder" python3 cupy_in_place.py --gpus "$gpus"
