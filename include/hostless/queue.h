@@ -57,8 +57,7 @@ typedef struct hostless_request_status {
   int lost;        /* 1: its peer is lost, it will never be complete again */
 } hostless_request_status;
 
-/* type: "auto", "threads", "peer", "mpi", "ofi" ("nccl": HOSTLESS_UNSUPPORTED in this build). stream: a GPU's
- * (auto, peer), which does all of the work and may record it (hostless/queue/queue.hpp has the rules), or
+/* type: "auto", "threads", "peer", "mpi", "nccl", "ofi". stream: a GPU's (auto, peer, nccl), which does all of the work and may record it (hostless/queue/queue.hpp has the rules), or
  * NULL: work of the host, done in order by a thread or, over an MPI that may not be called by one
  * (HOSTLESS_QUEUE_PROGRESS=thread and MPI_THREAD_MULTIPLE), inside calls of this interface. */
 int hostless_queue_init(hostless_queue** queue, const char* type, void* stream);
@@ -79,15 +78,20 @@ int hostless_queue_set_limit(hostless_queue* queue, double seconds);
  * memory, kernels and paths between GPUs are got ready here. HOSTLESS_ENVIRONMENT where no GPU can be used,
  * HOSTLESS_UNSUPPORTED between ranks that are processes. */
 int hostless_requests_on_gpu(hostless_transport* transport, int gpu);
+/* The same for queues of the type nccl: NCCL moves what they start, in groups. Collective, once, before the first
+ * request, and each rank has a GPU of its own. All that two ranks have between them is matched by one call on
+ * either side and waited for as a whole: HOSTLESS_UNSUPPORTED otherwise, and where two ranks have one GPU.
+ * HOSTLESS_ENVIRONMENT where NCCL is missing or does not connect them. */
+int hostless_requests_over_nccl(hostless_transport* transport, int gpu);
 /* Requests made over the transport from here on go by libfabric, for queues of the type ofi or auto.
  * Collective, once, before the first request, between ranks that are processes. HOSTLESS_ENVIRONMENT where
  * libfabric or its plugin is missing, HOSTLESS_UNSUPPORTED between ranks that are threads. */
 int hostless_requests_over_fabric(hostless_transport* transport);
 /* How long a match of requests over the transport may take; 600 s (HOSTLESS_DEADLINE_SCALE multiplies them)
- * unless set. After the two functions above. */
+ * unless set. After the three functions above. */
 int hostless_requests_set_limit(hostless_transport* transport, double seconds);
 /* Persistent requests between this rank of the transport and `peer`; buffers are host memory but for
- * hostless_requests_on_gpu, used until the request is freed. HOSTLESS_WILDCARD for any peer or tag. */
+ * hostless_requests_on_gpu and _over_nccl, used until the request is freed. HOSTLESS_WILDCARD for any peer or tag. */
 int hostless_send_init(const void* buffer, size_t count, int datatype, int peer, int tag,
                        hostless_transport* transport, hostless_request** request);
 /* The caller promises that the receiver's start has been reached when this one is. */

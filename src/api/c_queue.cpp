@@ -108,6 +108,16 @@ hostless::Communicator& communicator_of(hostless_transport* transport) {
   return *transport->communicator;
 }
 
+void make_communicator(hostless_transport* transport, int gpu, hostless::QueueType by) {
+  need(transport, "transport is NULL.");
+  if (gpu < 0) misused("gpu: " + std::to_string(gpu) + " (they count from 0). Use another number.");
+  if (transport->communicator)
+    misused("gpu: " + std::to_string(gpu) +
+            " for a transport over which requests were made (all of them are one GPU's, or the host's). "
+            "Say it before.");
+  transport->communicator = std::make_unique<hostless::Communicator>(*transport->transport, gpu, by);
+}
+
 template <class Make>
 int make(hostless_request** request, Make const& of) noexcept {
   return answered([&] {
@@ -168,15 +178,10 @@ int hostless_requests_set_limit(hostless_transport* transport, double seconds) {
 }
 
 int hostless_requests_on_gpu(hostless_transport* transport, int gpu) {
-  return answered([&] {
-    need(transport, "transport is NULL.");
-    if (gpu < 0) misused("gpu: " + std::to_string(gpu) + " (they count from 0). Use another number.");
-    if (transport->communicator)
-      misused("gpu: " + std::to_string(gpu) +
-              " for a transport over which requests were made (all of them are one GPU's, or the host's). "
-              "Say it before.");
-    transport->communicator = std::make_unique<hostless::Communicator>(*transport->transport, gpu);
-  });
+  return answered([&] { make_communicator(transport, gpu, hostless::QueueType::peer); });
+}
+int hostless_requests_over_nccl(hostless_transport* transport, int gpu) {
+  return answered([&] { make_communicator(transport, gpu, hostless::QueueType::nccl); });
 }
 
 int hostless_requests_over_fabric(hostless_transport* transport) {

@@ -113,8 +113,15 @@ std::size_t bytes_of(Datatype datatype) {
                                     " (there is none). Use one of Datatype.");
 }
 
-Communicator::Communicator(Transport& transport, int gpu)
-    : state_(std::make_shared<CommunicatorState>(transport, gpu)) {}
+Communicator::Communicator(Transport& transport, int gpu, QueueType by) {
+  bool const is_gpus = by == QueueType::peer || by == QueueType::nccl;
+  if (by != QueueType::automatic && (!is_gpus || gpu == no_gpu))
+    throw Error(ErrorCode::usage,
+                std::string("a communicator by ") + name(by) +
+                    (is_gpus ? " without a GPU (it carries between GPUs). Name that of this rank."
+                             : " (between GPUs carry peer and nccl). Use one of them, or auto."));
+  state_ = std::make_shared<CommunicatorState>(transport, gpu, by == QueueType::nccl);
+}
 Communicator::~Communicator() { state_->close(); }
 
 void Communicator::set_limit(double seconds) {

@@ -33,7 +33,7 @@ One take_first(std::map<OfferKey, std::deque<One>>& all,
 }
 
 // Before anything is open, whose end others hear of.
-std::unique_ptr<PointToPoint> opened(Transport& transport, int gpu) {
+void check_and_prepare(Transport& transport, int gpu) {
   if (gpu < Communicator::no_gpu)
     throw Error(ErrorCode::usage, "GPU " + std::to_string(gpu) + " (they count from 0). Use another number.");
   check_queue_environment();
@@ -43,6 +43,10 @@ std::unique_ptr<PointToPoint> opened(Transport& transport, int gpu) {
         "a GPU for requests between ranks that are processes (streams start and wait between ranks "
         "that are threads of one process). Use ranks that are threads, or the host's requests.");
   if (gpu >= 0) gpu::message_library().prepare(gpu);
+}
+std::unique_ptr<PointToPoint> opened(Transport& transport, int gpu, bool in_groups) {
+  auto const ready = [&] { check_and_prepare(transport, gpu); };
+  in_groups ? transport.group().together(ready) : ready();
   auto point = transport.point_to_point();
   if (point->rank() == 0) tell_unknown_variables();
   return point;
@@ -50,8 +54,8 @@ std::unique_ptr<PointToPoint> opened(Transport& transport, int gpu) {
 
 }  // namespace
 
-CommunicatorState::CommunicatorState(Transport& transport, int gpu)
-    : point_(opened(transport, gpu)),
+CommunicatorState::CommunicatorState(Transport& transport, int gpu, bool in_groups)
+    : point_(opened(transport, gpu, in_groups)),
       rank_(point_->rank()),
       size_(point_->size()),
       gpu_(gpu),
@@ -59,6 +63,7 @@ CommunicatorState::CommunicatorState(Transport& transport, int gpu)
       may_progress_by_thread_(shares_memory_ || point_->may_progress_by_thread()),
       queue_type_(point_->queue_type()),
       started_(point_->most_started()),
+      groups_(in_groups ? std::make_unique<Groups>(transport.group(), gpu) : nullptr),
       told_(static_cast<std::size_t>(size_)),
       left_(static_cast<std::size_t>(size_)) {
   // Measured: `hostless bench pingpong` with HOSTLESS_QUEUE_SMALL_BYTES.
@@ -104,6 +109,9 @@ void CommunicatorState::offer(std::vector<std::shared_ptr<RequestState>> const& 
   std::lock_guard const lock(mutex_);
   if (point_ == nullptr)
     throw Error(ErrorCode::peer_lost, "a match over a communicator that was closed. Open another.");
+  if (groups_ && groups_->is_over())
+    throw Error(ErrorCode::peer_lost, "a match over a communicator that has lost a rank. Open another.");
+  if (groups_) groups_->add(requests);
   for (auto const& request : requests) {
     request->phase.store(RequestState::Phase::matching);
     request->unmatched = request->offers.size();
@@ -126,7 +134,9 @@ void CommunicatorState::offer(std::vector<std::shared_ptr<RequestState>> const& 
 
 void CommunicatorState::tell_offer(Offer& offer) {
   offer.most_small = most_small_;
-  if (shares_memory_) {
+  if (groups_) {
+    // nothing is shared: the library that moves has its own ways
+  } else if (shares_memory_) {
     offer.shared = std::make_shared<SharedSide>();
     auto const slot_bytes =
         offer.side() == Side::receiver ? static_cast<std::size_t>(std::min(offer.bytes, most_small_)) : 0;
@@ -177,9 +187,27 @@ void CommunicatorState::join(OfferKey const& key) {
       tell_gone(other);  // this side has given up
       continue;
     }
-    if (request->problem.empty()) request->problem = misfit(request->offers[one.offer], other);
+    Offer const& mine = request->offers[one.offer];
+    if (request->problem.empty()) request->problem = misfit(mine, other);
+    std::string const uneven = groups_ ? groups_->misfit(mine, other) : "";
+    if (request->problem.empty()) request->problem = uneven;
     others_[request.get()][one.offer] = other;
     if (--request->unmatched == 0) settle(*request);
+    if (!uneven.empty()) end_set(mine, uneven);
+  }
+}
+
+// Those that have not met their other sides are not to wait for them.
+void CommunicatorState::end_set(Offer const& of, std::string const& problem) {
+  for (auto const& known : requests_) {
+    auto const request = known.lock();
+    if (request == nullptr || request->phase.load() != RequestState::Phase::matching) continue;
+    bool const is_of_set = std::any_of(request->offers.begin(), request->offers.end(), [&](Offer const& one) {
+      return one.key.peer == of.key.peer && one.call == of.call;
+    });
+    if (!is_of_set) continue;
+    request->problem = problem;
+    settle(*request);
   }
 }
 
@@ -212,6 +240,12 @@ bool CommunicatorState::has_left(RequestState const& request) {
     if (peer != rank_ && (left_[static_cast<std::size_t>(peer)] || point_->has_left(peer))) return true;
   }
   return false;
+}
+
+bool CommunicatorState::has_left(int peer) {
+  std::lock_guard const lock(mutex_);
+  return point_ == nullptr || left_[static_cast<std::size_t>(peer)] ||
+         (peer != rank_ && point_->has_left(peer));
 }
 
 double CommunicatorState::match_limit_s() const {
@@ -270,65 +304,6 @@ void CommunicatorState::abandon_locked(RequestState& request) noexcept {
   others_.erase(&request);
   request.lose();
   request.phase.store(RequestState::Phase::lost);  // it keeps its place among those of its key
-}
-
-void CommunicatorState::give_up() noexcept {
-  std::lock_guard const lock(mutex_);
-  if (point_ != nullptr) point_->give_up();
-}
-
-void CommunicatorState::close() noexcept {
-  std::vector<std::weak_ptr<RequestState>> requests;
-  {
-    std::lock_guard const lock(mutex_);
-    if (point_ == nullptr) return;
-    try {
-      while (std::optional<Note> const note = point_->hear()) take(*note);
-    } catch (Error const&) {  // the library carries no more
-    }
-    // Where telling costs a message, those alone who may wait.
-    for (int peer = 0; peer < size_; ++peer) {
-      if (peer == rank_ || (!shares_memory_ && !told_[static_cast<std::size_t>(peer)])) continue;
-      try {
-        point_->tell(peer, leaving_text(), nullptr);
-      } catch (Error const&) {  // it has left before
-      }
-    }
-    requests.swap(requests_);
-  }
-  for (auto const& one : requests)
-    if (auto const request = one.lock()) request->close();
-  hear_others_leave();
-  std::lock_guard const lock(mutex_);
-  waiting_.clear();
-  heard_.clear();
-  others_.clear();
-  point_.reset();
-}
-
-// Over a library notes that nobody takes are left to its end, which complains of them.
-void CommunicatorState::hear_others_leave() noexcept {
-  if (shares_memory_) return;
-  std::lock_guard const lock(mutex_);
-  constexpr double patience_s = 0.25;
-  try {
-    auto const all_left = [&] {
-      while (std::optional<Note> const note = point_->hear()) take(*note);
-      for (int peer = 0; peer < size_; ++peer)
-        if (auto const p = static_cast<std::size_t>(peer); peer != rank_ && told_[p] && !left_[p])
-          return false;
-      return true;
-    };
-    wait_for(
-        all_left, [&] { return point_->has_left(-1); }, Deadline::after(patience_s));
-  } catch (Error const&) {  // the library carries no more
-  }
-}
-
-void CommunicatorState::forget(RequestState& request) noexcept {
-  request.close();
-  std::lock_guard const lock(mutex_);
-  others_.erase(&request);
 }
 
 }  // namespace hostless::queue

@@ -13,6 +13,7 @@
 
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/point_to_point.hpp"
+#include "queue/groups.hpp"
 #include "queue/request_state.hpp"
 #include "queue/started_messages.hpp"
 
@@ -20,11 +21,14 @@ namespace hostless::queue {
 
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
  public:
-  CommunicatorState(Transport& transport, int gpu);
+  /// in_groups: messages between GPUs move in groups; then collective.
+  CommunicatorState(Transport& transport, int gpu, bool in_groups);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   int gpu() const { return gpu_; }  ///< -1: none, the host starts and waits
+  /// Where messages between GPUs move in groups; else null.
+  Groups* groups() const { return groups_.get(); }
   bool shares_memory() const { return shares_memory_; }
   bool may_progress_by_thread() const { return may_progress_by_thread_; }
   /// The type of queue that starts its messages.
@@ -44,6 +48,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void listen();
   /// True when that rank has left, or is lost (of a collective: anybody).
   bool has_left(RequestState const& request);
+  bool has_left(int peer);
   /// What a request that is being matched waits for, for people, and what was heard in its place.
   std::string missing(RequestState& request);
   /// How long a match over it may take.
@@ -64,6 +69,9 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void take(Note const& note);
   void join(OfferKey const& key);
   void settle(RequestState& request);
+  /// What was matched with an offer's rank does not fit what that one has.
+  void end_set(Offer const& of, std::string const& problem);
+  void tell_leaving() noexcept;
   void hear_others_leave() noexcept;
   void abandon_locked(RequestState& request) noexcept;
 
@@ -78,6 +86,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   bool shares_memory_, may_progress_by_thread_;
   std::string queue_type_;
   StartedMessages started_;
+  std::unique_ptr<Groups> groups_;
   std::uint64_t most_small_;
   std::uint64_t collectives_ = 0;
   std::atomic<double> match_limit_s_{0};         ///< 0: none was set

@@ -9,8 +9,8 @@ namespace {
 struct OnTheWay {
   std::uint8_t leaving = 0, side = 0, ready = 0, carries = 0;
   std::int32_t tag = 0;
-  std::uint32_t collective = 0, number = 0;
-  std::uint64_t bytes = 0, signature = 0, most_small = 0;
+  std::uint32_t collective = 0, number = 0, call = 0;
+  std::uint64_t bytes = 0, signature = 0, most_small = 0, in_call = 0, order = 0;
   std::uint64_t from = 0, to = 0;  // where memory is shared
 };
 
@@ -30,6 +30,9 @@ Bytes text_of(Offer const& offer) {
   way.tag = offer.key.tag;
   way.collective = offer.key.collective;
   way.number = offer.number;
+  way.call = offer.call;
+  way.in_call = offer.in_call;
+  way.order = offer.order;
   way.bytes = offer.bytes;
   way.signature = offer.signature;
   way.most_small = offer.most_small;
@@ -57,6 +60,9 @@ bool read_offer(Note const& note, Offer& offer) {
   offer.ready = way.ready != 0;
   offer.carries = way.carries != 0;
   offer.number = way.number;
+  offer.call = way.call;
+  offer.in_call = way.in_call;
+  offer.order = way.order;
   offer.bytes = way.bytes;
   offer.signature = way.signature;
   offer.most_small = way.most_small;

@@ -47,6 +47,10 @@ struct Offer {
   std::uint64_t signature = 0;  ///< of a collective: what all ranks must agree about
   std::uint64_t most_small = 0;
   std::uint32_t number = 0;  ///< of this side's MessageSide
+  // Where messages move in groups (groups.hpp): by which of its match calls this side has offered it, one of how many
+  // with the same rank, and its place among all of this side's offers.
+  std::uint32_t call = 0;
+  std::uint64_t in_call = 0, order = 0;
   bool ready = false, carries = true;
   std::byte const* from = nullptr;
   std::byte* to = nullptr;

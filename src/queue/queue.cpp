@@ -2,7 +2,6 @@
 #include "hostless/queue/queue.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
@@ -21,8 +20,6 @@ using queue::refuse_misfit;
 using queue::RequestState;
 using Phase = RequestState::Phase;
 using States = std::vector<std::shared_ptr<RequestState>>;
-
-constexpr std::array<char const*, 6> type_names = {"auto", "threads", "peer", "mpi", "nccl", "ofi"};
 
 [[noreturn]] void refuse(Refusal why, std::string const& problem, std::string const& what_to_do) {
   throw QueueError(why, problem + " " + what_to_do);
@@ -77,6 +74,10 @@ void check_match(RequestState& state) {
     refuse(Refusal::already_matched,
            state.words() + " has lost its other side in an earlier match (once and for good).",
            "Free it, and make another request.");
+  std::string const taken = phase == Phase::inactive && state.communicator->groups()
+                                ? state.communicator->groups()->why_not_matched(state)
+                                : "";
+  if (!taken.empty()) refuse(Refusal::unsupported, taken, "Free the earlier ones on both ranks first.");
   if (phase != Phase::inactive)
     refuse(Refusal::already_matched,
            state.words() + (phase == Phase::matched ? " is matched already" : " is being matched already") +
@@ -123,7 +124,11 @@ void check_type(QueueState const& queue, RequestState const& state) {
     refuse_here(" is " + of(communicator.gpu()) + "'s, and the queue's work that of " + of(queue.gpu()),
                 "Make the communicator with the GPU of the queue's stream, or both of the host.");
   }
-  if (queue.type == QueueType::automatic || queue.type == QueueType::peer ||
+  bool const in_groups = communicator.groups() != nullptr;
+  if (in_groups != (queue.type == QueueType::nccl))
+    refuse_here(in_groups ? " is carried by NCCL" : " is loaded and stored between GPUs",
+                in_groups ? "Make the queue with type nccl." : "Make the queue with type peer.");
+  if (in_groups || queue.type == QueueType::automatic || queue.type == QueueType::peer ||
       communicator.queue_type() == name(queue.type))
     return;
   refuse_here(communicator.queue_type() == "threads" ? " is between ranks that are threads"
@@ -151,15 +156,6 @@ void count_started(States const& states) {
 }
 
 }  // namespace
-
-char const* name(QueueType type) { return type_names.at(static_cast<std::size_t>(type)); }
-
-QueueType queue_type_from(char const* text) {
-  for (std::size_t k = 0; k < type_names.size(); ++k)
-    if (std::string(text) == type_names[k]) return static_cast<QueueType>(k);
-  throw Error(ErrorCode::usage, "queue type '" + std::string(text) +
-                                    "' (there is none). Use auto, threads, peer, mpi, nccl or ofi.");
-}
 
 // ---- requests
 
@@ -238,14 +234,11 @@ Request begin_match(std::span<Request* const> requests) { return Request(offered
 // ---- queues
 
 Queue::Queue(QueueType type, void* stream) {
-  if (type == QueueType::nccl)
-    refuse(Refusal::unsupported, std::string("a queue of the type ") + name(type) + " (this build has none).",
-           "Use auto, threads, peer, mpi or ofi.");
   if (type == QueueType::automatic && stream != nullptr) type = QueueType::peer;
-  if (stream != nullptr && type != QueueType::peer)
+  if (stream != nullptr && type != QueueType::peer && type != QueueType::nccl)
     refuse(Refusal::unsupported,
            std::string("a GPU's stream for a queue of the type ") + name(type) + " (its work is the host's).",
-           "Give no stream, and enqueue functions, or use peer.");
+           "Give no stream, and enqueue functions, or use peer or nccl.");
   state_ = std::make_shared<QueueState>(type, stream);
 }
 
@@ -279,6 +272,10 @@ void Queue::enqueue_start(std::span<Request* const> requests) {
       refuse(Refusal::other_queue,
              state->words() + " has a wait on another queue that was not reached (this one may come first).",
              "Wait for that queue first.");
+    if (state_->type == QueueType::nccl && !state->communicator->groups()->move_to(state_))
+      refuse(Refusal::unsupported,
+             state->words() + " on a second queue of its communicator by nccl (its groups have one order).",
+             "Wait for the first one, or start it there.");
   }
   count_started(states);
   for (auto const& state : states) {
@@ -298,6 +295,7 @@ void Queue::enqueue_wait(std::span<Request* const> requests) {
     if (state->queue != state_.get())
       refuse(Refusal::other_queue, state->words() + " was started on another queue.", "Wait for it there.");
   }
+  if (state_->type == QueueType::nccl) queue::check_whole_sets(states);
   for (auto const& state : states) state->is_started = false;
   std::erase_if(state_->started, [](auto const& one) { return !one->is_started; });
   if (!states.empty()) state_->enqueue_wait(std::move(states));
@@ -305,6 +303,7 @@ void Queue::enqueue_wait(std::span<Request* const> requests) {
 
 void Queue::enqueue_wait_all() {
   refuse_in_function("a wait");
+  if (state_->type == QueueType::nccl) queue::check_whole_sets(state_->started);
   States states = std::exchange(state_->started, {});
   for (auto const& state : states) state->is_started = false;
   if (!states.empty()) state_->enqueue_wait(std::move(states));

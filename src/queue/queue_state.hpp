@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "hostless/base/deadline.hpp"
+#include "queue/group_work.hpp"
 #include "queue/request_state.hpp"
-#include "queue/stream_work.hpp"
 #include "transport/setup_wait.hpp"
 
 namespace hostless::queue {
@@ -23,9 +23,10 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
  public:
   using Requests = std::vector<std::shared_ptr<RequestState>>;
 
-  /// stream: of a GPU, for the type peer alone.
+  /// stream: of a GPU, for the types peer and nccl.
   QueueState(QueueType wanted, void* stream) : type(wanted) {
-    if (type == QueueType::peer) stream_work_ = std::make_unique<StreamWork>(stream, limit_s_.load());
+    if (type == QueueType::peer) stream_work_ = std::make_unique<StreamWork>(type, stream, limit_s_.load());
+    if (type == QueueType::nccl) stream_work_ = std::make_unique<GroupWork>(type, stream, limit_s_.load());
   }
   ~QueueState();
 

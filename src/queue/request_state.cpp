@@ -4,8 +4,12 @@
 #include <cstdio>
 
 #include "queue/communicator_state.hpp"
+#include "queue/groups.hpp"
 
 namespace hostless::queue {
+
+RequestState::RequestState() = default;
+RequestState::~RequestState() { leave_all(); }
 
 std::string RequestState::words() const {
   static constexpr char const* names[] = {"send",       "ready send", "receive", "barrier",
@@ -24,7 +28,8 @@ std::size_t RequestState::messages() const {
 
 void RequestState::open(PointToPoint& point, std::vector<Offer> const& others) {
   std::lock_guard const lock(guard_);
-  for (std::size_t k = 0; k < offers.size(); ++k) {
+  if (communicator->groups() != nullptr) open_in_groups(others);
+  for (std::size_t k = 0; k < offers.size() && !moves_in_groups_; ++k) {
     if (!offers[k].carries) continue;
     if (communicator->gpu() < 0) {
       parts_.push_back(open_part(point, offers[k], others[k]));
@@ -36,6 +41,29 @@ void RequestState::open(PointToPoint& point, std::vector<Offer> const& others) {
   if (kind <= Kind::receive)
     last.bytes = static_cast<std::size_t>(std::min(offers.front().bytes, others.front().bytes));
   pending_.assign(parts_.size(), false);
+}
+
+void RequestState::open_in_groups(std::vector<Offer> const& others) {
+  moves_in_groups_ = true;
+  for (std::size_t k = 0; k < offers.size(); ++k) {
+    if (!offers[k].carries) continue;
+    bool const sends = offers[k].side() == Side::sender;
+    Offer const& send = sends ? offers[k] : others[k];
+    // A library has one type for what it reads and what it stores to.
+    auto* const buffer = sends ? const_cast<std::byte*>(send.from) : offers[k].to;
+    ordered_.push_back(
+        {{offers[k].side(), offers[k].key.peer, buffer, static_cast<std::size_t>(send.bytes)}, send.order});
+  }
+}
+
+void RequestState::add_messages(std::vector<OrderedMessage>& all) {
+  std::lock_guard const lock(guard_);
+  all.insert(all.end(), ordered_.begin(), ordered_.end());
+}
+
+bool RequestState::is_lost() {
+  std::lock_guard const lock(guard_);
+  return is_lost_;
 }
 
 void RequestState::start() {
@@ -75,6 +103,8 @@ Progress RequestState::poll() {
 
 void RequestState::count_starts() noexcept {
   try {
+    if (moves_in_groups_ && !offers.empty())
+      last.starts = communicator->groups()->counts(offers.front().key.peer).done;
     if (!ends_.empty()) last.starts = ends_.front()->counts().waits;
   } catch (Error const&) {  // a GPU that has failed has said so before
   }
@@ -96,6 +126,9 @@ void RequestState::leave_all() noexcept {
   if (on_gpu_done && on_gpu_done->side) is_over = on_gpu_done->side->leave() && is_over;
   if (!is_over) say_still_used();
   for (Offer& offer : offers) offer.library.reset();  // one that was not matched
+  if (communicator != nullptr && communicator->groups() != nullptr) communicator->groups()->remove(*this);
+  moves_in_groups_ = false;
+  ordered_.clear();
   parts_.clear();
   ends_.clear();
   sides_.clear();
@@ -105,12 +138,21 @@ void RequestState::leave_all() noexcept {
 void RequestState::count_wait() {
   std::lock_guard const lock(guard_);
   ++enqueued_waits;
-  if (ends_.empty() && !is_lost_) ++last.starts;  // of one rank alone: no word counts
+  bool const is_counted = !ends_.empty() || (moves_in_groups_ && !offers.empty());
+  if (!is_counted && !is_lost_) ++last.starts;  // of one rank alone: no word counts
+}
+
+bool RequestState::is_in_group() const {
+  return std::any_of(offers.begin(), offers.end(), [this](Offer const& offer) {
+    gpu::GroupCounts const now = communicator->groups()->counts(offer.key.peer);
+    return now.done < enqueued_waits || now.begun != now.done;
+  });
 }
 
 bool RequestState::is_unreached() {
   if (communicator->gpu() < 0) return unreached.load() != 0;
   std::lock_guard const lock(guard_);
+  if (moves_in_groups_) return is_in_group();
   for (auto const& end : ends_) {
     gpu::ReachedCounts const now = end->counts();
     if (now.waits < enqueued_waits || now.waits != now.starts) return true;
@@ -132,7 +174,8 @@ void RequestState::lose() noexcept {
 
 void RequestState::close() noexcept {
   std::lock_guard const lock(guard_);
-  if (is_running_ || (!ends_.empty() && is_started)) last.lost = true;
+  bool const is_begun = is_running_ || ((!ends_.empty() || moves_in_groups_) && is_started);
+  if (is_begun || (moves_in_groups_ && is_in_group())) last.lost = true;
   is_lost_ = true;
   phase.store(Phase::closed);
   leave_all();

@@ -2,6 +2,7 @@
 // A request: what it is, where it stands, and its messages.
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@ namespace hostless::queue {
 
 class CommunicatorState;
 class QueueState;
+struct OrderedMessage;
 
 enum class Kind : std::uint8_t { send, ready_send, receive, barrier, all_reduce, broadcast, match };
 
@@ -26,10 +28,10 @@ class RequestState {
   /// lost: the match ended without the other side.
   enum class Phase : std::uint8_t { inactive, matching, matched, misfit, lost, closed };
 
-  RequestState() = default;
+  RequestState();
   RequestState(RequestState const&) = delete;
   RequestState& operator=(RequestState const&) = delete;
-  ~RequestState() { leave_all(); }
+  ~RequestState();
 
   Kind kind = Kind::send;
   std::shared_ptr<CommunicatorState> communicator;
@@ -80,15 +82,23 @@ class RequestState {
   /// Of a GPU's stream; none after a loss. What they use lives as long as `sides`.
   void add_ends(std::vector<gpu::MessageEnd*>& all);
   std::vector<std::shared_ptr<gpu::LentSide>> const& sides() const { return sides_; }
+  /// Where messages move in groups; none after a loss.
+  void add_messages(std::vector<OrderedMessage>& all);
+  bool is_lost();
 
  private:
   void leave_all() noexcept;
+  void open_in_groups(std::vector<Offer> const& others);
+  /// Whether a stream has not come to the end of all its groups.
+  bool is_in_group() const;
   void count_starts() noexcept;
   std::mutex guard_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::unique_ptr<gpu::MessageEnd>> ends_;  ///< instead of parts
   std::vector<std::shared_ptr<gpu::LentSide>> sides_;   ///< of both ranks
-  std::vector<bool> pending_;                           ///< by part
+  std::vector<OrderedMessage> ordered_;                 ///< instead of both
+  bool moves_in_groups_ = false;
+  std::vector<bool> pending_;  ///< by part
   bool is_running_ = false, is_lost_ = false;
 };
 

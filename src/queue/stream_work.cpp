@@ -1,6 +1,8 @@
 #include "queue/stream_work.hpp"
 
 #include <chrono>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include "hostless/base/wait.hpp"
@@ -9,11 +11,11 @@
 
 namespace hostless::queue {
 
-StreamWork::StreamWork(void* stream, double limit_s) {
+StreamWork::StreamWork(QueueType type, void* stream, double limit_s) : limit_s_(limit_s) {
   if (stream == nullptr)
-    throw QueueError(Refusal::unsupported,
-                     "a queue of the type peer without a stream (the default stream of a GPU waits for the "
-                     "others, which wait for it). Make one for it, that does not.");
+    throw QueueError(Refusal::unsupported, std::string("a queue of the type ") + name(type) +
+                                               " without a stream (the default stream of a GPU waits for the "
+                                               "others, which wait for it). Make one for it, that does not.");
   stream_ = gpu::message_library().stream(stream);
   stream_->set_limit(limit_s);
 }
@@ -43,7 +45,7 @@ void StreamWork::enqueue_start(Requests const& requests) {
   }
   has_recorded_ = has_recorded_ || stream_->is_recording();
   know(requests);
-  stream_->start(ends_of(requests));
+  start(requests);
 }
 
 void StreamWork::enqueue_wait(Requests const& requests) {
@@ -52,7 +54,8 @@ void StreamWork::enqueue_wait(Requests const& requests) {
     return;
   }
   bool const is_recording = stream_->is_recording();
-  stream_->wait(ends_of(requests));
+  wait(requests);
+  if (host_looks() && look_for_loss()) return;
   for (auto const& request : requests) {
     if (request->on_gpu_done && request->on_gpu_done->what.count != 0) stream_->reduce(*request->on_gpu_done);
     if (!is_recording) request->count_wait();
@@ -79,7 +82,11 @@ void StreamWork::enqueue_function(std::function<void()> work) {
   static_cast<void>(made.release());
 }
 
-bool StreamWork::is_done() const { return !stream_->is_recording() && stream_->is_done(); }
+bool StreamWork::is_done() {
+  if (stream_->is_recording()) return false;
+  if (host_looks()) static_cast<void>(look_for_loss());
+  return stream_->is_done();
+}
 
 void StreamWork::drain() {
   if (stream_->is_recording())
@@ -94,6 +101,9 @@ void StreamWork::drain() {
   for (Backoff backoff; !stream_->is_done();) {
     if (Clock::now() - begin < soon) {
       backoff.pause();
+    } else if (host_looks()) {
+      static_cast<void>(look_for_loss());
+      std::this_thread::sleep_for(soon);
     } else {
       stream_->sleep();
     }
@@ -101,6 +111,7 @@ void StreamWork::drain() {
   static_cast<void>(look_for_loss());
   std::erase_if(known_, [](auto const& one) { return one.expired(); });
   if (has_recorded_) return;
+  let_go();
   kept_.clear();
   kept_memory_.clear();
   for (auto const& one : known_) {
@@ -111,6 +122,7 @@ void StreamWork::drain() {
 bool StreamWork::look_for_loss() {
   if (ending_ != Progress::pending) return true;
   ending_ = stream_->ending();
+  if (ending_ == Progress::pending && looks_lost()) ending_ = Progress::lost;
   if (ending_ == Progress::pending) return false;
   lose_all(known_);
   return true;

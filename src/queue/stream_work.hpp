@@ -14,26 +14,46 @@
 
 namespace hostless::queue {
 
+/// By kernels, of the type peer.
 class StreamWork {
  public:
   using Requests = std::vector<std::shared_ptr<RequestState>>;
 
   /// Errors  environment  no GPU can be used
   ///         QueueError unsupported  no stream
-  StreamWork(void* stream, double limit_s);
+  StreamWork(QueueType type, void* stream, double limit_s);
+  StreamWork(StreamWork const&) = delete;
+  StreamWork& operator=(StreamWork const&) = delete;
+  virtual ~StreamWork() = default;
   int device() const { return stream_->device(); }
   void enqueue_start(Requests const& requests);
   void enqueue_wait(Requests const& requests);
   void enqueue_function(std::function<void()> work);
   /// Never blocks. False while the stream records.
-  bool is_done() const;
+  bool is_done();
   /// Blocks until all is done that is on the stream.
   /// Errors  usage        it records
   ///         environment  the GPU has failed
   void drain();
   /// What a function threw, or the loss.
   void throw_what_failed();
-  void set_limit(double seconds) { stream_->set_limit(seconds); }
+  void set_limit(double seconds) {
+    limit_s_ = seconds;
+    stream_->set_limit(seconds);
+  }
+
+ protected:
+  /// Onto the stream.
+  virtual void start(Requests const& requests) { stream_->start(ends_of(requests)); }
+  virtual void wait(Requests const& requests) { stream_->wait(ends_of(requests)); }
+  /// Whether the host has to look how waits go on.
+  virtual bool host_looks() const { return false; }
+  /// Whether it has seen that one must end.
+  virtual bool looks_lost() { return false; }
+  /// What the stream uses beside sides, until it is done: no more.
+  virtual void let_go() {}
+  gpu::MessageStream& stream() { return *stream_; }
+  double limit_s() const { return limit_s_; }
 
  private:
   struct Call {
@@ -49,6 +69,7 @@ class StreamWork {
   bool look_for_loss();
 
   std::unique_ptr<gpu::MessageStream> stream_;
+  double limit_s_;
   std::vector<gpu::MessageEnd*> ends_;  ///< of one call: their memory is used again
   KnownRequests known_;                 ///< all that were ever started here
   /// What kernels of this queue use, and may not be used again before they are done.

@@ -18,7 +18,7 @@ namespace hostless::test {
 class GpuQueueHome final : public QueueHome {
  public:
   static constexpr int queues = 3;
-  explicit GpuQueueHome(int gpus) : gpus_(gpus) {}
+  explicit GpuQueueHome(int gpus, QueueType type = QueueType::peer) : gpus_(gpus), type_(type) {}
 
   void enter(Transport& transport) override {
     int const rank = transport.group().rank();
@@ -33,7 +33,7 @@ class GpuQueueHome final : public QueueHome {
   }
   void again() override { mine()->pinned_used = mine()->memory_used = 0; }
   int gpu() const override { return mine()->gpu; }
-  QueueType type() const override { return QueueType::peer; }
+  QueueType type() const override { return type_; }
   void* stream(int queue) override { return bench(queue).stream(); }
   std::byte* memory(std::size_t bytes) override {
     std::byte* const at = mine()->pinned + take(mine()->pinned_used, bytes);
@@ -80,6 +80,7 @@ class GpuQueueHome final : public QueueHome {
     return of_thread;
   }
   int gpus_;
+  QueueType type_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Rank>> ranks_;
 };

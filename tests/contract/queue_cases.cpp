@@ -33,7 +33,7 @@ struct Handle {
   explicit Handle(Transport& t) {
     handle.transport = &t;
     if (int const gpu = queue_home().gpu(); gpu >= 0)
-      handle.communicator = std::make_unique<Communicator>(t, gpu);
+      handle.communicator = std::make_unique<Communicator>(t, gpu, queue_home().type());
   }
   operator hostless_transport*() { return &handle; }
   hostless_transport handle;
@@ -196,7 +196,7 @@ std::string collectives(Transport& t) {
 // Two ranks that each wait for their send first: a pull by the receiver's wait would deadlock. Of every size.
 std::string send_waits_first(Transport& t) {
   Wrong wrong;
-  Communicator communicator(t, queue_home().gpu());
+  Communicator communicator(t, queue_home().gpu(), queue_home().type());
   int const rank = t.group().rank(), other = rank ^ 1;
   Queue queue(queue_home().type(), queue_home().stream(0));
   for (std::size_t const bytes : {std::size_t{0}, std::size_t{8}, std::size_t{8192}, std::size_t{1} << 20}) {
@@ -225,7 +225,7 @@ std::string send_waits_first(Transport& t) {
 // A start that nobody waits for yet blocks nothing behind it.
 std::string starts_do_not_block(Transport& t) {
   Wrong wrong;
-  Communicator communicator(t, queue_home().gpu());
+  Communicator communicator(t, queue_home().gpu(), queue_home().type());
   int const rank = t.group().rank(), other = rank ^ 1;
   auto const out = queue_home().array<std::byte>(100000), in = queue_home().array<std::byte>(100000);
   Request send = communicator.send_init(out, other, 0), receive = communicator.receive_init(in, other, 0);
@@ -273,7 +273,7 @@ std::string communicators_in_turn(Transport& t) {
   Wrong wrong;
   int const rank = t.group().rank(), ranks = t.group().size();
   for (int turn = 0; turn < 30; ++turn) {
-    Communicator communicator(t, queue_home().gpu());
+    Communicator communicator(t, queue_home().gpu(), queue_home().type());
     auto const out_of = queue_home().array<int>(1), into = queue_home().array<int>(1);
     int &out = out_of[0], &in = into[0];
     out = 100 * turn + rank, in = -1;
@@ -378,11 +378,11 @@ std::string match_limits(Transport& t) {
 
 std::vector<QueueCase> const& queue_cases() {
   static std::vector<QueueCase> const all = {
-      {"refusals", 2, false, refusals},
+      {"refusals", 2, false, refusals, false},
       {"sizes", 2, false, sizes},
       {"statuses", 0, false, statuses},
       {"collectives", 0, false, collectives},
-      {"send_waits_first", 2, false, send_waits_first},
+      {"send_waits_first", 2, false, send_waits_first, false},
       {"starts_do_not_block", 2, false, starts_do_not_block},
       {"communicators_in_turn", 0, false, communicators_in_turn},
       {"functions_that_throw", 2, false, functions_that_throw},

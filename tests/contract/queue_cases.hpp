@@ -13,6 +13,7 @@ struct QueueCase {
   int ranks;          ///< 0: any number
   bool breaks_world;  ///< ranks that are processes leave without order afterwards
   std::string (*run)(Transport& transport);
+  bool in_groups = true;  ///< also of queues that move all between two ranks at once
 };
 std::vector<QueueCase> const& queue_cases();
 

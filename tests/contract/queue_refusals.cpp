@@ -317,9 +317,10 @@ Row const inits[] = {
 
 Row const queues[] = {
     {"queue of no such type", HOSTLESS_USAGE, [](Setting&) { return init_queue("cxi", nullptr); }},
-    {"queue of the type nccl", HOSTLESS_UNSUPPORTED, [](Setting&) { return init_queue("nccl", nullptr); }},
     {"queue of streams without one", HOSTLESS_UNSUPPORTED,
      [](Setting&) { return init_queue("peer", nullptr); }},
+    {"queue of groups without a stream", HOSTLESS_UNSUPPORTED,
+     [](Setting&) { return init_queue("nccl", nullptr); }},
     {"queue of threads with a GPU's stream", HOSTLESS_UNSUPPORTED,
      [](Setting& s) { return init_queue("threads", &s); }},
     {"nowhere to put a queue", HOSTLESS_USAGE,

@@ -18,8 +18,8 @@ enum class QueueType : std::uint8_t {
   threads,    ///< ranks are threads of this process
   peer,       ///< GPUs load and store in each other's memory: ranks are threads of this process
   mpi,        ///< the host calls MPI
-  nccl,
-  ofi  ///< libfabric between processes: Communicator(open_ofi_transport(...))
+  nccl,       ///< NCCL moves between GPUs in groups: Communicator(transport, gpu, QueueType::nccl)
+  ofi         ///< libfabric between processes: Communicator(open_ofi_transport(...))
 };
 char const* name(QueueType type);
 /// Errors  usage  unknown name
@@ -92,11 +92,16 @@ class Communicator {
   /// gpu: whose streams start and wait for its requests (queues of the type peer), between ranks that are
   /// threads of one process. Several ranks may have one GPU. All of them are made before the first wait:
   /// memory, kernels and paths between GPUs are got ready here.
+  ///
+  /// by: what carries between GPUs. automatic: peer. nccl: collective, and each rank has a GPU of its own, whose
+  /// requests are those of queues of the type nccl, of one at a time; the first one of the same ranks connects
+  /// them, a second or more, within the first wait of a solve. What two ranks have between them is matched by one
+  /// call on either side and waited for as a whole (docs/howto/queue.md). A loss ends it for all its ranks.
   /// Errors  usage                  the transport carries nothing between two ranks alone; HOSTLESS_QUEUE_...
-  ///                                that mean nothing
-  ///         environment            there is no such GPU, or none can be used
-  ///         QueueError unsupported a GPU between ranks that are processes
-  explicit Communicator(Transport& transport, int gpu = no_gpu);
+  ///                                that mean nothing; `by` says something else, or nccl or peer without a GPU
+  ///         environment            there is no such GPU, or none can be used; no NCCL, or it fails
+  ///         QueueError unsupported a GPU between ranks that are processes; by nccl two ranks with one GPU
+  explicit Communicator(Transport& transport, int gpu = no_gpu, QueueType by = QueueType::automatic);
   Communicator(Communicator const&) = delete;
   Communicator& operator=(Communicator const&) = delete;
   ~Communicator();
@@ -137,7 +142,8 @@ class Communicator {
 
 /// Matches requests with those of their peers, by (communicator, peer, tag) in the order of calls and, inside
 /// one, of the array; once and for good. Blocks until all are matched. Only inactive persistent requests.
-/// Errors  QueueError no_request, not_persistent, already_matched, twice: nothing was matched;
+/// Errors  QueueError no_request, not_persistent, already_matched, twice; by nccl unsupported (beside what was
+///         matched with the same rank and not freed): nothing was matched;
 ///         QueueError mismatch, peer_lost: as Request::wait
 void match(std::span<Request* const> requests);
 /// The same without waiting. The returned request is waited for (Request::wait, test), also after is_matched
@@ -155,8 +161,7 @@ class Queue {
   /// other work between. While it records, starts, waits and functions become part of the graph, which may be
   /// launched as long as the queue and the requests exist, never beside itself; every request that it starts
   /// it also waits for.
-  /// Errors  QueueError unsupported  a type that is not there; a stream for a type of the host, none for
-  ///                                 peer
+  /// Errors  QueueError unsupported  a stream for a type of the host, none for peer or nccl
   ///         usage, environment      a stream that belongs to no GPU; no GPU can be used
   explicit Queue(QueueType type = QueueType::automatic, void* stream = nullptr);
   Queue(Queue const&) = delete;
@@ -167,8 +172,10 @@ class Queue {
   /// Errors  QueueError  of both   no_request, not_persistent, twice, mismatch, unsupported (another transport
   ///                               than the type's)
   ///                     of start  not_matched, already_started, other_queue (an earlier wait on another one
-  ///                               is not yet reached)
-  ///                     of wait   not_started, other_queue
+  ///                               is not yet reached); by nccl unsupported (another queue of its communicator
+  ///                               has work)
+  ///                     of wait   not_started, other_queue; by nccl unsupported (a part of what was matched
+  ///                               with a rank, or requests of two communicators)
   void enqueue_start(std::span<Request* const> requests);
   void enqueue_wait(std::span<Request* const> requests);
   /// Waits for all that was started on this queue and is not yet waited for.
@@ -184,7 +191,8 @@ class Queue {
   void wait();
   /// True when all is done. Never blocks; errors as wait.
   bool test();
-  /// How long a wait on this queue may take: 600 s (HOSTLESS_DEADLINE_SCALE multiplies them) unless set here.
+  /// How long a wait on this queue may take: 600 s (HOSTLESS_DEADLINE_SCALE multiplies them) unless set here. By
+  /// nccl losses and the limit are noticed inside calls about the queue.
   void set_limit(double seconds);
   /// True when there is neither work nor a start without a wait.
   bool is_idle() const;

@@ -256,6 +256,25 @@ __global__ void close_side_kernel(SideWords* side, bool own_goes, std::uint64_t 
   store_strong(&side->other_gone, std::uint64_t{1});
 }
 
+/// One block, a thread for each rank and one for all. Groups of a rank come one after the other, so nobody else
+/// counts meanwhile.
+__global__ void mark_kernel(HOSTLESS_PARAMETER QueueWords const queue,
+                            HOSTLESS_PARAMETER GroupMark const mark) {
+  __shared__ bool is_over;
+  auto const mine = static_cast<int>(threadIdx.x);
+  if (mine == 0) is_over = load_host(mark.ended) != 0;
+  __syncthreads();
+  if (!is_over) {
+    bool const counts =
+        mine == most_group_ranks || (mine < most_group_ranks && (mark.peers >> mine & 1u) != 0);
+    if (counts) store_strong(mark.shown + mine, ++mark.words[mine]);
+  } else if (mine == 0 && load_strong(queue.lost) == 0) {
+    store_strong(queue.lost, 1u);
+    store_strong(&queue.control->told, static_cast<std::uint32_t>(Progress::lost));
+    fence_system();
+  }
+}
+
 template <class T>
 __device__ void reduce_items(Reduction const& what) {
   auto const* const all = reinterpret_cast<T const*>(what.all);
@@ -374,6 +393,9 @@ void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Reduc
   launch_on(stream, &reduce_kernel, blocks_of(what.count, block_threads, most_blocks), block_threads, queue,
             what, own);
 }
+void launch_mark(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, GroupMark const& what) {
+  launch_on(stream, &mark_kernel, 1, threads_of(most_group_ranks + 1), queue, what);
+}
 void launch_close_side(HOSTLESS_GPU(Stream_t) stream, SideWords* side, bool own_goes, std::uint64_t limit_ns,
                        std::uint32_t* closed, std::uint32_t call) {
   launch_on(stream, &close_side_kernel, 1, 1, side, own_goes, limit_ns, closed, call);
@@ -394,7 +416,7 @@ void load_message_kernels() {
         reinterpret_cast<void const*>(&start_kernel<most_ends>),
         reinterpret_cast<void const*>(&wait_kernel<few_ends>),
         reinterpret_cast<void const*>(&wait_kernel<most_ends>), reinterpret_cast<void const*>(&reduce_kernel),
-        reinterpret_cast<void const*>(&close_side_kernel)})
+        reinterpret_cast<void const*>(&mark_kernel), reinterpret_cast<void const*>(&close_side_kernel)})
     load_kernel(kernel);
 }
 

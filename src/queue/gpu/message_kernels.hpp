@@ -60,6 +60,14 @@ struct alignas(64) EndCall {
 };
 static_assert(sizeof(EndCall) == 64);
 
+/// What marks that a group begins, or is done.
+struct GroupMark {
+  std::uint64_t* words = nullptr;        ///< [most_group_ranks + 1]: of each rank, and of all; device memory
+  std::uint64_t* shown = nullptr;        ///< the same in the host's memory
+  std::uint32_t const* ended = nullptr;  ///< of the host: the library was given up
+  GroupPeers peers = 0;
+};
+
 /// Where kernels of a queue go.
 struct MessageLaunch {
   HOSTLESS_GPU(Stream_t) stream = nullptr;
@@ -78,6 +86,8 @@ void launch_wait(MessageLaunch const& to, std::span<EndCall const> ends);
 /// own: of a side that goes with the request.
 void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Reduction const& what,
                    SideWords* own, int most_blocks);
+/// Once more for each; or, where the library was given up, the queue is lost.
+void launch_mark(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, GroupMark const& what);
 /// The other side of `side` goes, or this one: kernels of `side` are awaited that use the buffer of who goes.
 /// *closed, which kernels store to, becomes `call` when there are none any more.
 void launch_close_side(HOSTLESS_GPU(Stream_t) stream, SideWords* side, bool own_goes, std::uint64_t limit_ns,

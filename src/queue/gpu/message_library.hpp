@@ -12,6 +12,7 @@
 #include "hostless/queue/queue.hpp"
 #include "queue/life_text.hpp"
 #include "queue/message_text.hpp"
+#include "transport/stream/stream_setup.hpp"
 
 namespace hostless::gpu {
 
@@ -69,6 +70,45 @@ struct StreamReduction {
   std::shared_ptr<LentSide> side;  ///< of this request alone: once it has left, nothing is reduced
 };
 
+/// This rank's side of a message that moves in one group with the others of its wait.
+struct GroupMessage {
+  queue::Side side = queue::Side::sender;
+  int peer = 0;                 ///< may be this rank
+  std::byte* buffer = nullptr;  ///< a sender's is only read
+  std::size_t bytes = 0;        ///< of both sides; 0: it is there for order
+};
+/// Ranks as bits; so many at most.
+using GroupPeers = std::uint64_t;
+constexpr int most_group_ranks = 64;
+/// Waits that streams have come to, and those of them that have their messages.
+struct GroupCounts {
+  std::uint64_t begun = 0, done = 0;
+};
+
+/// One rank of those that a library of the vendor's connects, each with a GPU of its own. A group of one rank
+/// ends when all ranks that it has messages with have come to theirs; of each two ranks the k-th groups move
+/// together. Calls come from one thread at a time.
+class GroupRanks {
+ public:
+  /// Whole ones, with nothing under way, stay connected for the next ones.
+  virtual ~GroupRanks() = default;
+  /// Where ranks that are idle have met, or nowhere. Asked again, because not all have said the same: a new
+  /// place, of rank 0.
+  virtual UniqueId unique_id() = 0;
+  /// Collective. Errors  environment  not within the limit, or with the library's words
+  virtual void connect(UniqueId const& point, double limit_s) = 0;
+  /// Of groups with messages of that rank, and of all. From memory of the host: no driver is asked.
+  virtual GroupCounts counts(int peer) const = 0;
+  virtual GroupCounts counts() const = 0;
+  /// Whether the library says that it goes on no more.
+  virtual bool has_failed() = 0;
+  /// Groups that wait end, and none is counted from now on. One that a stream comes to only afterwards may
+  /// still move what has come.
+  virtual void abort() noexcept = 0;
+  /// The library and its version.
+  virtual std::string describe() const = 0;
+};
+
 /// The stream of a queue. Calls about it come from one thread at a time; none blocks.
 class MessageStream {
  public:
@@ -78,6 +118,9 @@ class MessageStream {
   virtual void start(std::span<MessageEnd* const> ends) = 0;
   virtual void wait(std::span<MessageEnd* const> ends) = 0;
   virtual void reduce(StreamReduction const& what) = 0;
+  /// One group, and what counts that it has begun and is done: for itself, and for each of `peers`.
+  /// Errors  peer_lost, environment  the library refuses it, with its words
+  virtual void move(GroupRanks& ranks, std::span<GroupMessage const> messages, GroupPeers peers) = 0;
   /// By a thread of the vendor's.
   virtual void call(void (*function)(void*), void* user) = 0;
   virtual bool is_recording() const = 0;
@@ -147,6 +190,8 @@ class MessageLibrary {
   virtual std::shared_ptr<void> own_stream(int device) = 0;
   /// Errors  environment  one GPU cannot reach the other's memory
   virtual std::unique_ptr<MessageEnd> open(MatchedMessage const& message) = 0;
+  /// Not yet connected. Errors  environment  the vendor's library cannot be loaded
+  virtual std::shared_ptr<GroupRanks> group_ranks(int device, int rank, int ranks) = 0;
   /// Of the GPU that the stream belongs to.
   /// Errors  usage  a stream of no GPU
   virtual std::unique_ptr<MessageStream> stream(void* stream) = 0;

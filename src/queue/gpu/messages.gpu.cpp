@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "device/on_device.hpp"
+#include "queue/gpu/group_ranks.hpp"
 #include "queue/gpu/message_kernels.hpp"
 #include "queue/gpu/message_pool.hpp"
 #include "queue/gpu/stream_bench.hpp"
@@ -130,6 +131,13 @@ class OnStream final : public MessageStream {
     launch_reduce(stream_, launch_.queue, what.what, static_cast<SideMemory&>(*what.side).words(),
                   message_pool(device_).multiprocessors());
   }
+  void move(GroupRanks& ranks, std::span<GroupMessage const> messages, GroupPeers peers) override {
+    OnDevice const on(device_);
+    auto& connected = static_cast<ConnectedRanks&>(ranks);
+    launch_mark(stream_, launch_.queue, connected.begun(peers));
+    connected.move(messages, stream_);
+    launch_mark(stream_, launch_.queue, connected.done(peers));
+  }
   void call(void (*function)(void*), void* user) override {
     OnDevice const on(device_);
     check(HOSTLESS_LAUNCH_HOST_FUNCTION(stream_, function, user), "having a stream call a function");
@@ -234,6 +242,10 @@ class ThisMessageLibrary final : public MessageLibrary {
                                               "caller's, where kernels that run may not see it). Set "
                                               "HOSTLESS_QUEUE_SMALL_BYTES to as much, or send it in pieces.");
     return end;
+  }
+  std::shared_ptr<GroupRanks> group_ranks(int device, int rank, int ranks) override {
+    OnDevice const on(device);
+    return std::make_shared<ConnectedRanks>(device, rank, ranks);
   }
   std::unique_ptr<MessageStream> stream(void* stream) override { return std::make_unique<OnStream>(stream); }
   std::unique_ptr<StreamBench> bench(int device) override {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "gpu_queue_home.hpp"
 #include "hostless/base/error.hpp"
@@ -33,10 +34,10 @@ inline std::string why_no_messages() {
 inline bool is_played() { return gpu::message_library().vendor() == "played"; }
 inline int gpus_here() { return gpu::message_library().devices(); }
 
-inline GpuQueueHome& home_of(int gpus) {
-  static auto* const used = new std::map<int, GpuQueueHome*>;
-  auto& home = (*used)[gpus];
-  if (home == nullptr) home = new GpuQueueHome(gpus);
+inline GpuQueueHome& home_of(int gpus, QueueType type) {
+  static auto* const used = new std::map<std::pair<int, QueueType>, GpuQueueHome*>;
+  auto& home = (*used)[{gpus, type}];
+  if (home == nullptr) home = new GpuQueueHome(gpus, type);
   return *home;
 }
 /// For the tests that know a QueueHome alone.
@@ -58,11 +59,13 @@ class Lent final : public QueueHome {
   GpuQueueHome& of_;
 };
 
-/// GPUs, and ranks that share them.
+/// GPUs, and ranks that share them, or have one each.
 struct Shared {
   int gpus, ranks;
+  QueueType type = QueueType::peer;
 };
 inline std::string name_of(Shared const& s) {
+  if (s.type == QueueType::nccl) return std::to_string(s.ranks) + "_ranks_by_nccl";
   return std::to_string(s.ranks) + "_ranks_on_" + std::to_string(s.gpus) + (s.gpus == 1 ? "_gpu" : "_gpus");
 }
 
@@ -74,7 +77,7 @@ class OnGpus : public testing::TestWithParam<Shared> {
       GTEST_SKIP() << gpus_here() << " GPUs here; ranks on " << GetParam().gpus << " were to be tried.";
     set_queue_home() = std::make_unique<Lent>(home());
   }
-  static GpuQueueHome& home() { return home_of(GetParam().gpus); }
+  static GpuQueueHome& home() { return home_of(GetParam().gpus, GetParam().type); }
   static int ranks() { return GetParam().ranks; }
   /// On every rank; what it returns is a failure.
   template <class Work>

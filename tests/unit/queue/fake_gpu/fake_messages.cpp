@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "hostless/base/deadline.hpp"
+#include "played_groups.hpp"
 #include "queue/gpu/message_library.hpp"
 #include "queue/offer.hpp"
 #include "queue/part.hpp"
@@ -26,7 +27,11 @@
 namespace hostless::gpu {
 namespace {
 
-constexpr int played_gpus = 2;
+// PLAYED_GPUS: how many; two unless it says so.
+int played_gpus() {
+  char const* const text = std::getenv("PLAYED_GPUS");
+  return text == nullptr ? 2 : std::atoi(text);
+}
 
 class KnownMemory {
  public:
@@ -257,6 +262,14 @@ class PlayedQueue final : public MessageStream {
       state->ending = queue::Progress::lost, state->lost = true;
     });
   }
+  void move(GroupRanks& ranks, std::span<GroupMessage const> messages, GroupPeers peers) override {
+    auto core = static_cast<PlayedRanks&>(ranks).core();
+    stream_.add(
+        [state = state_, core, peers, all = std::vector<GroupMessage>(messages.begin(), messages.end())] {
+          if (!core->move(all, peers) && !state->lost)
+            state->ending = queue::Progress::lost, state->lost = true;
+        });
+  }
   void call(void (*function)(void*), void* user) override {
     stream_.add([=] { function(user); });
   }
@@ -385,10 +398,10 @@ class PlayedBench final : public StreamBench {
 
 class PlayedMessages final : public MessageLibrary {
  public:
-  int devices() const override { return played_gpus; }
+  int devices() const override { return played_gpus(); }
   std::string vendor() const override { return "played"; }
   void prepare(int device) override {
-    if (device < 0 || device >= played_gpus) throw Error(ErrorCode::environment, "no such GPU.");
+    if (device < 0 || device >= played_gpus()) throw Error(ErrorCode::environment, "no such GPU.");
   }
   std::string why_unreached(void const* address, int device) const override {
     int const owner = known_memory().owner_of(address);
@@ -407,6 +420,9 @@ class PlayedMessages final : public MessageLibrary {
   std::shared_ptr<void> own_stream(int device) override { return std::make_shared<PlayedStream>(device); }
   std::unique_ptr<MessageEnd> open(MatchedMessage const& message) override {
     return std::make_unique<PlayedEnd>(message);
+  }
+  std::shared_ptr<GroupRanks> group_ranks(int, int rank, int ranks) override {
+    return std::make_shared<PlayedRanks>(rank, ranks);
   }
   std::unique_ptr<MessageStream> stream(void* stream) override {
     return std::make_unique<PlayedQueue>(*static_cast<PlayedStream*>(stream));
