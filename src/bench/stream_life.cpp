@@ -95,18 +95,21 @@ class StreamStepper {
   virtual void steps(int count) = 0;
 };
 
-class PeerStepper final : public StreamStepper {
+class QueueStepper final : public StreamStepper {
  public:
-  PeerStepper(Transport& transport, GpuBox& box, int gpus, StreamLifeWay const& way)
+  QueueStepper(Transport& transport, GpuBox& box, int gpus, QueueType type, StreamLifeWay const& way)
       : box_(box),
         ready_(way.driver == Driver::ready),
         by_graph_(way.by_graph),
-        communicator_(transport, transport.group().rank() % gpus),
-        queue_(QueueType::peer, box.bench().stream()) {
+        communicator_(transport, transport.group().rank() % gpus, type),
+        queue_(type, box.bench().stream()) {
     requests_.reserve(4 * directions);
     for (int set = 0; set < sets(); ++set) make(set);
-    barrier_ = communicator_.barrier_init();
-    std::vector<Request*> all = {&barrier_};
+    std::vector<Request*> all;
+    if (ready_) {
+      barrier_ = communicator_.barrier_init();
+      all.push_back(&barrier_);
+    }
     for (int set = 0; set < sets(); ++set)
       for (auto const* const some : {&sends_[set], &receives_[set]})
         all.insert(all.end(), some->begin(), some->end());
@@ -219,11 +222,11 @@ class HostDrivenStepper final : public StreamStepper {
   std::uint32_t epoch_ = 0;
 };
 
-std::unique_ptr<StreamStepper> stepper_of(Transport& transport, GpuBox& box, int gpus,
+std::unique_ptr<StreamStepper> stepper_of(Transport& transport, GpuBox& box, int gpus, QueueType type,
                                           StreamLifeWay const& way, Protocol const& protocol) {
   if (way.driver == Driver::host)
     return std::make_unique<HostDrivenStepper>(transport, box, way.in_gpus, protocol);
-  return std::make_unique<PeerStepper>(transport, box, gpus, way);
+  return std::make_unique<QueueStepper>(transport, box, gpus, type, way);
 }
 
 int rounded(int steps) { return (steps + steps_at_once - 1) / steps_at_once * steps_at_once; }
@@ -245,7 +248,7 @@ LifeTiming stream_life(Transport& transport, Life const& what, int gpus, StreamL
   whole.steps = rounded(protocol.steps);
   whole.warm_up = rounded(protocol.warm_up);
   {
-    auto const stepper = stepper_of(transport, *box, gpus, way, protocol);
+    auto const stepper = stepper_of(transport, *box, gpus, what.type, way, protocol);
     timing.step = time_runs(
         group, whole, [] {},
         [&](int steps) {

@@ -1,5 +1,5 @@
 #pragma once
-// Life on GPUs: what a step costs when streams start and wait for its halos (queues of the type peer), and when
+// Life on GPUs: what a step costs when streams start and wait for its halos (queues of the types peer and nccl), and when
 // a processor does.
 
 #include "bench/life.hpp"
@@ -19,9 +19,9 @@ struct StreamLifeWay {
 /// from there and computes; its ranks may be processes.
 ///
 /// Ready sends go to receives that were started a step before; what a replay or a repeat begins with is told
-/// by a barrier. Steps of a repeat and before it are rounded up to a multiple of 20.
+/// by a barrier; by nccl there are none. Steps of a repeat and before it are rounded up to a multiple of 20.
 ///
-/// Collective; the same on every rank. `what.type` is not used.
+/// Collective; the same on every rank. what.type: peer or nccl; of Driver::host it is not used.
 /// Errors  those of life()
 ///         environment  no such GPU, or none can be used
 ///         QueueError unsupported  ranks are processes, and a queue is asked for

@@ -79,6 +79,15 @@ class Queues(Bench):
         report = self.json_of(*words, "--size", "16,40", "--ranks", 3, "--oversubscribe", "--run", "graph", environment=played)
         self.assertEqual([(row["run"], row["gliders"]) for row in report["life"]], [("host", "conserved")] + [("graph", "conserved")] * 2)
 
+    def test_life_by_groups(self):
+        played = {"HOSTLESS_PLUGIN_DIR": os.environ["HOSTLESS_PLAYED_GPU"], "PLAYED_GPUS": "4"}
+        for gpus in (2, 4):
+            report = self.json_of("bench", "life", "--queue", "nccl", "--gpus", gpus, *BRIEF, "--size", "32,48", environment=played)
+            self.head(report, "life", "threads", gpus)
+            self.assertEqual([(row["by"], row["run"]) for row in report["life"]], [("host", "host"), ("standard", "stream"), ("standard", "graph")])
+            for row in report["life"]:
+                self.assertEqual((row["alive"], row["gliders"]), (5 * 4 * 6, "conserved"))
+
     def test_life_that_processors_exchange(self):
         played = {"HOSTLESS_PLUGIN_DIR": os.environ["HOSTLESS_PLAYED_GPU"]}
         words = ("bench", "life", "--gpus", 2, "--size", "32,48", *BRIEF)
@@ -150,6 +159,10 @@ class Queues(Bench):
                             ("between processes", ("pingpong", "--queue", "peer", "--gpus", 2, "--transport", "mpi")),
                             ("--run without --queue peer", ("pingpong", "--queue", "threads", "--run", "graph")),
                             ("--queue peer without GPUs", ("life", "--size", 16, "--queue", "peer")),
+                            ("--queue nccl of bench pingpong", ("pingpong", "--queue", "nccl", "--gpus", 2)),
+                            ("--queue nccl of bench halo", ("halo", "--queue", "nccl", "--gpus", 2, "--generate", "poisson2d", "--size", 20)),
+                            ("--oversubscribe with --queue nccl", ("life", "--size", 16, "--queue", "nccl", "--gpus", 1, "--oversubscribe")),
+                            ("--queue nccl without GPUs", ("life", "--size", 16, "--queue", "nccl")),
                             ("--sums 2 with --queue", ("halo", "--queue", "auto", "--ranks", 2, "--sums", 2, "--generate", "poisson2d", "--size", 20)),
                             ("--memory gpu with --queue", ("pingpong", "--queue", "peer", "--gpus", 2, "--memory", "gpu")),
                             ("--memory gpu with --queue", ("pingpong", "--queue", "threads", "--ranks", 2, "--memory", "gpu")),

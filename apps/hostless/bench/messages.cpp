@@ -170,7 +170,7 @@ int run(Timed what, MessageOptions& o, CLI::App& command, Arguments const& argum
     return time_rows(what, o, command);
   }
   bool const on_streams = !o.gpu_transport.empty(), in_gpus = o.memory != "host", queued = !o.queue.empty();
-  check_queue_options(o, what == Timed::halo);
+  check_queue_options(o, name(what));
   if (on_streams || in_gpus) {
     take_ranks_of_plans(o);
     check_stream_options(o);

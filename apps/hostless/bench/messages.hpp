@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,11 +89,12 @@ int time_stream_sums(MessageOptions const& o, Transport& transport);
 /// Those of --queue: the same by a queue's work, beside the host.
 int time_queue_ping_pong(MessageOptions const& o, Transport& transport);
 int time_queue_halo(MessageOptions const& o, Transport& transport);
-/// --queue, which takes nothing of GPUs beside it but for the type peer.
+/// --queue, which takes nothing of GPUs beside it but for the types peer and nccl.
 void add_queue(CLI::App& command, std::string& queue);
 /// Before ranks are started; makes as many ranks as GPUs, at least two, where nobody has said how many.
+/// bench: pingpong, halo, life.
 /// Errors  usage  GPU options that a queue of this type or this command would ignore, or too few GPUs
-void check_queue_options(MessageOptions& o, bool is_halo);
+void check_queue_options(MessageOptions& o, std::string_view bench);
 
 /// Before ranks are started; makes as many ranks as GPUs where nobody has said how many.
 /// Errors  usage  GPU options that contradict each other or that would be ignored

@@ -68,9 +68,9 @@ Error too_many_ranks(MessageOptions const& o) {
 
 }  // namespace
 
-void check_queue_options(MessageOptions& o, bool is_halo) {
-  bool const is_peer = o.queue == "peer";
-  if (!o.queue_run.empty() && !is_peer) throw run_of_no_stream();
+void check_queue_options(MessageOptions& o, std::string_view bench) {
+  bool const is_peer = o.queue == "peer", is_stream = is_peer || o.queue == "nccl";
+  if (!o.queue_run.empty() && !is_stream) throw run_of_no_stream();
   if (o.processor_time && !is_peer)
     throw Error(ErrorCode::usage,
                 "--processor-time without --queue peer (elsewhere processors send). Drop it, or name that "
@@ -83,25 +83,37 @@ void check_queue_options(MessageOptions& o, bool is_halo) {
     throw Error(ErrorCode::usage,
                 "--memory gpu with --queue (peer's messages lie in GPUs, those of other queues in the host). "
                 "Drop --memory.");
-  if (!is_peer && (o.gpus > 0 || o.oversubscribe))
+  if (!is_stream && (o.gpus > 0 || o.oversubscribe))
     throw Error(ErrorCode::usage, fmt::format("--gpus or --oversubscribe with --queue {} (its work is the "
                                               "host's). Drop them, or use --queue peer.",
                                               o.queue));
-  if (!is_peer) return;
-  if (is_halo)
+  if (!is_stream) return;
+  if (bench == "halo")
     throw Error(
         ErrorCode::usage,
-        "--queue peer of bench halo (streams are timed by bench pingpong and life). Use those, or another "
-        "queue.");
+        fmt::format("--queue {} of bench halo (streams are timed by bench pingpong and life). Use those, or "
+                    "another queue.",
+                    o.queue));
+  if (!is_peer && bench == "pingpong")
+    throw Error(
+        ErrorCode::usage,
+        "--queue nccl of bench pingpong (what two ranks have moves both ways at once: nothing goes to and "
+        "fro). Use bench life, or another queue.");
+  if (!is_peer && o.oversubscribe)
+    throw Error(
+        ErrorCode::usage,
+        "--oversubscribe with --queue nccl (it connects ranks with a GPU each). Drop it, or use peer.");
   if (o.gpus < 1)
     throw Error(ErrorCode::usage,
-                "--queue peer without GPUs (their streams do the work). Use --gpus 2, or --gpus 1 with "
-                "--oversubscribe.");
+                fmt::format("--queue {} without GPUs (their streams do the work). Use --gpus 2{}.", o.queue,
+                            is_peer ? ", or --gpus 1 with --oversubscribe" : ""));
   if (started_by_mpi() || (!o.ranks.transport.empty() && o.ranks.transport != "threads"))
     throw Error(
         ErrorCode::usage,
-        "--queue peer between processes (streams start and wait between threads of one process). Drop "
-        "mpirun or --transport.");
+        fmt::format(
+            "--queue {} between processes (streams start and wait between threads of one process). Drop "
+            "mpirun or --transport.",
+            o.queue));
   if (o.ranks.ranks == 0) o.ranks.ranks = std::max(2, o.gpus);
   if (o.ranks.ranks > o.gpus && !o.oversubscribe) throw too_many_ranks(o);
   o.ranks.transport = "threads";
@@ -307,6 +319,7 @@ int time_stream_life(LifeOptions const& o, Transport& transport) {
                                           {Driver::ready, true}}) {
     char const* const run = way.driver == Driver::host ? "host" : way.by_graph ? "graph" : "stream";
     if (way.driver != Driver::host && !o.common.queue_run.empty() && o.common.queue_run != run) continue;
+    if (way.driver == Driver::ready && what.type == QueueType::nccl) continue;  // it has none
     bench::LifeTiming const timing =
         bench::stream_life(transport, what, o.common.gpus, way, o.common.measure.protocol);
     if (!host) host = timing.step;
@@ -354,7 +367,7 @@ int time_processor_life(LifeOptions const& o, Transport& transport) {
 }
 
 int time_life(LifeOptions const& o, Transport& below) {
-  if (o.common.queue == "peer") return time_stream_life(o, below);
+  if (o.common.queue == "peer" || o.common.queue == "nccl") return time_stream_life(o, below);
   if (o.common.gpus > 0) return time_processor_life(o, below);
   OverFabric const over(o.common, below);
   Transport& transport = over.transport();
@@ -396,7 +409,7 @@ void check_life_options(LifeOptions& o, bool names_queue) {
         ErrorCode::usage,
         "--memory gpu without --gpus, or with --queue (it says where processors send halos from). Use "
         "--gpus alone.");
-  if (!by_processors) return check_queue_options(common, false);
+  if (!by_processors) return check_queue_options(common, "life");
   if (!common.queue_run.empty()) throw run_of_no_stream();
   if (common.ranks.ranks == 0 && !started_by_mpi()) common.ranks.ranks = common.gpus;
   if (common.ranks.ranks > common.gpus && !common.oversubscribe) throw too_many_ranks(common);
@@ -423,12 +436,12 @@ void add_bench_life(CLI::App& bench, Arguments const& arguments, std::function<i
       "--ranks-along",
       [o](std::string const& text) { o->along = numbers_in("--ranks-along", text, 1, most_workers); },
       "Ranks along both axes, as 2,4 (default: as square as can be)");
-  c->add_option("--queue", o->common.queue, "Type of the queue; peer: streams of --gpus do the work")
+  c->add_option("--queue", o->common.queue, "Type of the queue; peer, nccl: streams of --gpus do the work")
       ->capture_default_str()
       ->check(queue_types());
-  c->add_option(
-       "--gpus", o->common.gpus,
-       "GPUs, each with a rank: of --queue peer; without --queue processors exchange, by --transport")
+  c->add_option("--gpus", o->common.gpus,
+                "GPUs, each with a rank: of --queue peer and nccl; without --queue processors exchange, by "
+                "--transport")
       ->check(CLI::Range(1, 64));
   c->add_flag("--oversubscribe", o->common.oversubscribe, "With --gpus: ranks may share one");
   c->add_option(
@@ -437,7 +450,7 @@ void add_bench_life(CLI::App& bench, Arguments const& arguments, std::function<i
       ->capture_default_str()
       ->check(one_of({"host", "gpu"}));
   c->add_option("--run", o->common.queue_run,
-                "Of --queue peer: how streams get their work, stream or graph (default: both)")
+                "Of --queue peer and nccl: how streams get their work, stream or graph (default: both)")
       ->check(one_of({"stream", "graph"}));
   o->common.measure.add(*c);
   c->callback([o, c, &arguments, &work] {
