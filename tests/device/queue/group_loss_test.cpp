@@ -60,6 +60,46 @@ TEST_P(LossesByNccl, HangsEndByTheirLimit) {
     });
 }
 
+// One rank sends more often than the other receives: its last wait ends by the limit, and leaves nothing behind that
+// a later set would take for its own.
+TEST_P(LossesByNccl, AWaitMoreThanThePeersIsLost) {
+  on_ranks(2, [&](Transport& t) -> std::string {
+    int const rank = t.group().rank();
+    std::byte* const buffer = home().memory(little);
+    std::string wrong;
+    {
+      Communicator communicator(t, home().gpu(), QueueType::nccl);
+      Request request = rank == 0 ? communicator.send_init({buffer, little}, 1, 0)
+                                  : communicator.receive_init({buffer, little}, 0, 0);
+      Request* const one = &request;
+      match({&one, 1});
+      Queue queue(QueueType::nccl, home().stream(0));
+      queue.enqueue_start({&one, 1});
+      queue.enqueue_wait({&one, 1});
+      queue.wait();
+      if (rank == 0) {
+        queue.set_limit(0.2);
+        queue.enqueue_start({&one, 1});
+        queue.enqueue_wait({&one, 1});
+        wrong = lost_in(queue, request);
+        if (request.status().starts != 1) wrong = "a wait that was lost counts";
+      }
+      t.group().barrier();
+    }
+    Communicator communicator(t, home().gpu(), QueueType::nccl);
+    Request request =
+        rank == 0 ? communicator.send_init({buffer, 8}, 1, 0) : communicator.receive_init({buffer, 8}, 0, 0);
+    Request* const one = &request;
+    match({&one, 1});
+    Queue queue(QueueType::nccl, home().stream(0));
+    queue.enqueue_start({&one, 1});
+    queue.enqueue_wait({&one, 1});
+    queue.wait();
+    t.group().barrier();
+    return wrong;
+  });
+}
+
 // One goes between matches and waits, the other waits: for it, and then, over a new communicator, for both.
 TEST_P(LossesByNccl, APeerLeaves) {
   for (bool const has_started : {false, true})

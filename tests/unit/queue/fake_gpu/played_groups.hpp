@@ -1,6 +1,6 @@
 #pragma once
 // A library that moves messages in groups, as NCCL does: it knows no tags, a group waits as a whole until the
-// groups of all its other ranks have begun, and of each two ranks the k-th ones move together. What NCCL would
+// groups of all ranks from which it receives have begun, and of each two ranks the k-th ones move together. What NCCL would
 // do wrong without a word, groups whose messages are not each other's, ends the process here.
 
 #include <atomic>
@@ -27,13 +27,13 @@ class PlayedConnection {
   /// What a rank has for another in one group, and how far it is.
   struct Posted {
     std::vector<GroupMessage> out, in;
-    bool is_taken = false;  ///< the other rank has copied
+    std::vector<std::shared_ptr<std::byte[]>> sent;  ///< of one that only sends, which does not wait
   };
   using Key = std::pair<int, int>;  ///< who has posted, for whom
   std::mutex mutex;
   std::condition_variable changed;
   int arrived = 0;
-  std::map<Key, std::map<std::uint64_t, Posted>> posted;  ///< by the number of the pair's group
+  std::map<Key, std::map<std::uint64_t, Posted>> posted;  ///< until taken, by the number of the pair's group
 
   static std::shared_ptr<PlayedConnection> of(UniqueId const& unique) {
     static auto* const all_mutex = new std::mutex;
@@ -59,23 +59,25 @@ class PlayedRankCore {
       (m.side == queue::Side::sender ? mine[m.peer].out : mine[m.peer].in).push_back(m);
     std::unique_lock lock(connection_->mutex);
     std::map<int, std::uint64_t> number;
-    for (auto const& [peer, what] : mine) {
+    for (auto& [peer, what] : mine) {
       number[peer] = ++groups_[peer];
-      connection_->posted[{rank_, peer}][number[peer]] = what;
+      if (what.in.empty()) keep_sent(what);
+      if (!what.out.empty()) connection_->posted[{rank_, peer}][number[peer]] = what;
     }
     connection_->changed.notify_all();
     for (auto const& [peer, what] : mine)
-      if (!wait(lock, [&, peer = peer] {
+      if (!what.in.empty() && !wait(lock, [&, peer = peer] {
             return connection_->posted[{peer, rank_}].count(number[peer]) != 0;
           }))
         return false;
     for (auto const& [peer, what] : mine)
-      copy_from(peer, what.in, connection_->posted[{peer, rank_}][number[peer]]);
+      if (!what.in.empty()) copy_from(peer, what.in, number[peer]);
     connection_->changed.notify_all();
     for (auto const& [peer, what] : mine)
-      if (!wait(lock, [&, peer = peer] { return connection_->posted[{rank_, peer}][number[peer]].is_taken; }))
+      if (!what.in.empty() && !what.out.empty() && !wait(lock, [&, peer = peer] {
+            return connection_->posted[{rank_, peer}].count(number[peer]) == 0;
+          }))
         return false;
-    for (auto const& [peer, what] : mine) connection_->posted[{rank_, peer}].erase(number[peer]);
     lock.unlock();
     count(&GroupCounts::done, peers);
     return true;
@@ -112,13 +114,23 @@ class PlayedRankCore {
     }
     return true;
   }
-  void copy_from(int peer, std::vector<GroupMessage> const& in, PlayedConnection::Posted& there) const {
+  // NCCL's buffers have it, and nobody waits.
+  static void keep_sent(PlayedConnection::Posted& what) {
+    for (GroupMessage& m : what.out) {
+      auto& copy = what.sent.emplace_back(new std::byte[m.bytes + 1]);
+      if (m.bytes != 0) std::memcpy(copy.get(), m.buffer, m.bytes);
+      m.buffer = copy.get();
+    }
+  }
+  void copy_from(int peer, std::vector<GroupMessage> const& in, std::uint64_t number) const {
+    auto& posted = connection_->posted[{peer, rank_}];
+    PlayedConnection::Posted const& there = posted[number];
     if (in.size() != there.out.size()) differ(peer, std::to_string(there.out.size()) + " messages");
     for (std::size_t k = 0; k < in.size(); ++k) {
       if (in[k].bytes != there.out[k].bytes) differ(peer, std::to_string(there.out[k].bytes) + " bytes");
       if (in[k].bytes != 0) std::memmove(in[k].buffer, there.out[k].buffer, in[k].bytes);
     }
-    there.is_taken = true;
+    posted.erase(number);
   }
   void differ(int peer, std::string const& what) const {
     std::fprintf(stderr, "played groups: rank %d has %s for rank %d, which awaits others\n", peer,
