@@ -38,16 +38,18 @@ bool have_all_met(std::vector<gpu::UniqueId> const& all) {
 
 std::shared_ptr<gpu::GroupRanks> connected(hostless::Group& group, int gpu) {
   check_gpus(group.all_gather(gpu));
+  WaitLimits const limits = WaitLimits::from_environment();
   std::shared_ptr<gpu::GroupRanks> ranks;
   std::vector<gpu::UniqueId> met;
-  group.together([&] { ranks = gpu::message_library().group_ranks(gpu, group.rank(), group.size()); });
+  group.together(
+      [&] { ranks = gpu::message_library().group_ranks(gpu, group.rank(), group.size(), limits.later_s); });
   met = group.all_gather(ranks->unique_id());
   if (!have_all_met(met)) {
     gpu::UniqueId made;
     group.together([&] { made = ranks->unique_id(); });
     met = group.all_gather(made);
   }
-  group.together([&] { ranks->connect(met[0], WaitLimits::from_environment().first_s); });
+  group.together([&] { ranks->connect(met[0], limits.first_s); });
   return ranks;
 }
 

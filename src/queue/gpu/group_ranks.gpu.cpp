@@ -8,22 +8,17 @@
 #include "transport/stream/stream_endpoint.hpp"
 
 namespace hostless::gpu {
-namespace {
 
-/// For a call that returned early, and for the library to give up.
-double patience_s() { return WaitLimits::from_environment().later_s; }
-
-}  // namespace
-
-ConnectedRanks::ConnectedRanks(int device, int rank, int ranks)
+ConnectedRanks::ConnectedRanks(int device, int rank, int ranks, double call_s)
     : device_(device),
       ranks_(ranks),
-      call_limit_s_(patience_s()),
+      call_s_(call_s),
+      call_limit_s_(call_s),
       words_(message_pool(device).take((2 * words_of_mark + 2) * sizeof(std::uint64_t))),
       shown_(2 * words_of_mark),
       ended_(1),
       use_(nccl_functions()),
-      connected_({device, rank, ranks, nccl_purpose_of_groups}, patience_s(), "a queue of the type nccl",
+      connected_({device, rank, ranks, nccl_purpose_of_groups}, call_s, "a queue of the type nccl",
                  "Use a queue of the type peer, or ranks with a GPU each.") {
   message_pool(device).clear(words_.get(), (2 * words_of_mark + 2) * sizeof(std::uint64_t));
   std::fill_n(shown_.data(), shown_.size(), 0);
@@ -59,7 +54,7 @@ void ConnectedRanks::connect(UniqueId const& point, double limit_s) {
   } catch (RankLost const&) {
     connected_.give_up("the first messages were not sent");
   }
-  call_limit_s_ = patience_s();
+  call_limit_s_ = call_s_;
 }
 
 // Of every rank to every rank: the first message between two connects them, which no graph can record.

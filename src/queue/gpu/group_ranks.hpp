@@ -13,7 +13,7 @@ namespace hostless::gpu {
 
 class ConnectedRanks final : public GroupRanks {
  public:
-  ConnectedRanks(int device, int rank, int ranks);
+  ConnectedRanks(int device, int rank, int ranks, double call_s);
   ~ConnectedRanks() override;
   UniqueId unique_id() override { return connected_.unique_id(); }
   void connect(UniqueId const& point, double limit_s) override;
@@ -37,7 +37,8 @@ class ConnectedRanks final : public GroupRanks {
   void send_first_messages(double limit_s);
 
   int device_, ranks_;
-  double call_limit_s_;
+  double const call_s_;
+  double call_limit_s_;               // of the next call: longer while ranks connect
   std::shared_ptr<std::byte> words_;  // [2][words_of_mark] and a byte for what has none, of a pool
   Pinned<std::uint64_t> shown_;       // [2][words_of_mark]
   Pinned<std::uint32_t> ended_;

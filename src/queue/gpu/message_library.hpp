@@ -190,8 +190,9 @@ class MessageLibrary {
   virtual std::shared_ptr<void> own_stream(int device) = 0;
   /// Errors  environment  one GPU cannot reach the other's memory
   virtual std::unique_ptr<MessageEnd> open(MatchedMessage const& message) = 0;
-  /// Not yet connected. Errors  environment  the vendor's library cannot be loaded
-  virtual std::shared_ptr<GroupRanks> group_ranks(int device, int rank, int ranks) = 0;
+  /// Not yet connected. call_s: how long calls of the vendor's library may take that wait for nobody.
+  /// Errors  environment  that cannot be loaded
+  virtual std::shared_ptr<GroupRanks> group_ranks(int device, int rank, int ranks, double call_s) = 0;
   /// Of the GPU that the stream belongs to.
   /// Errors  usage  a stream of no GPU
   virtual std::unique_ptr<MessageStream> stream(void* stream) = 0;

@@ -243,9 +243,9 @@ class ThisMessageLibrary final : public MessageLibrary {
                                               "HOSTLESS_QUEUE_SMALL_BYTES to as much, or send it in pieces.");
     return end;
   }
-  std::shared_ptr<GroupRanks> group_ranks(int device, int rank, int ranks) override {
+  std::shared_ptr<GroupRanks> group_ranks(int device, int rank, int ranks, double call_s) override {
     OnDevice const on(device);
-    return std::make_shared<ConnectedRanks>(device, rank, ranks);
+    return std::make_shared<ConnectedRanks>(device, rank, ranks, call_s);
   }
   std::unique_ptr<MessageStream> stream(void* stream) override { return std::make_unique<OnStream>(stream); }
   std::unique_ptr<StreamBench> bench(int device) override {

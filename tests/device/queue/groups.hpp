@@ -15,7 +15,7 @@ class ByNccl : public OnGpus {
     OnGpus::SetUp();
     if (IsSkipped()) return;
     try {
-      gpu::message_library().group_ranks(0, 0, 1);
+      gpu::message_library().group_ranks(0, 0, 1, 10);
     } catch (Error const& e) {
       GTEST_SKIP() << e.what();
     }

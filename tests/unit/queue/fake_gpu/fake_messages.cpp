@@ -421,7 +421,7 @@ class PlayedMessages final : public MessageLibrary {
   std::unique_ptr<MessageEnd> open(MatchedMessage const& message) override {
     return std::make_unique<PlayedEnd>(message);
   }
-  std::shared_ptr<GroupRanks> group_ranks(int, int rank, int ranks) override {
+  std::shared_ptr<GroupRanks> group_ranks(int, int rank, int ranks, double) override {
     return std::make_shared<PlayedRanks>(rank, ranks);
   }
   std::unique_ptr<MessageStream> stream(void* stream) override {
