@@ -51,7 +51,8 @@ LIBRARIES = {"rdma/fabric.h": ("src/transport/ofi/",), "mpi.h": ("src/transport/
 # Modules of the Python package, and those of it that each may import. Whoever is outside imports `hostless` alone.
 MODULES = {
     "errors": set(), "_core": set(), "_result": set(), "_whole_file": set(), "plots": set(),
-    "plots_of_papers": {"plots"},
+    "plots_of_papers": {"plots", "plots_of_queues"},
+    "plots_of_queues": {"plots"},
     "plots_of_machines": {"plots"},
     "_rows": {"errors"},
     "_vectors": {"_rows", "errors"},
@@ -59,6 +60,7 @@ MODULES = {
     "_checks": {"_core", "_device", "_rows", "errors"},
     "_options": {"_core", "_rows", "errors"},
     "_exchange": {"_core", "_checks", "_device", "_rows", "errors"},
+    "_queue": {"_core", "_checks", "_exchange", "_rows", "errors"},
     "_functions": {"_rows", "errors"},
     "_operator": set(),
     "_matrix": {"_core", "_checks", "_device", "_functions", "_operator", "_options", "_result", "_rows", "_vectors", "errors"},

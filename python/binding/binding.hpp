@@ -42,5 +42,7 @@ void bind_options(nb::module_& module);
 /// Arrays in the memory of GPUs; before bind_system, which takes them.
 void bind_gpu_arrays(nb::module_& module);
 void bind_sources(nb::module_& module);
+/// Behind bind_ranks (ranks.hpp).
+void bind_queues(nb::module_& module);
 
 }  // namespace hostless::python

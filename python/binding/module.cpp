@@ -9,6 +9,7 @@
 #include "exchanges.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/queue/refusal.hpp"
 #include "stencils.hpp"
 
 namespace hostless::python {
@@ -39,14 +40,55 @@ ErrorCode code_of(std::string const& exception) {
 
 namespace {
 
+nb::object words_of(Error const& e) {
+  std::string const text = as_python_spells(e.what());  // may name a file, whose bytes need not be UTF-8
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+}
+
+char const* name_of(Refusal why) {
+  switch (why) {
+    case Refusal::no_request:
+      return "no_request";
+    case Refusal::not_persistent:
+      return "not_persistent";
+    case Refusal::already_matched:
+      return "already_matched";
+    case Refusal::not_matched:
+      return "not_matched";
+    case Refusal::already_started:
+      return "already_started";
+    case Refusal::not_started:
+      return "not_started";
+    case Refusal::other_queue:
+      return "other_queue";
+    case Refusal::in_use:
+      return "in_use";
+    case Refusal::wildcard:
+      return "wildcard";
+    case Refusal::mismatch:
+      return "mismatch";
+    case Refusal::unsupported:
+      return "unsupported";
+    case Refusal::twice:
+      return "twice";
+    case Refusal::too_many:
+      return "too_many";
+  }
+  return "";
+}
+
 void translate(std::exception_ptr const& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
+  } catch (QueueError const& e) {
+    nb::object const words = words_of(e);
+    if (!words.is_valid()) return;
+    nb::object const type = nb::module_::import_("hostless.errors").attr("QueueError");
+    PyErr_SetObject(type.ptr(), type(words, name_of(e.why())).ptr());
   } catch (Error const& e) {
     nb::object const type = nb::module_::import_("hostless.errors").attr(class_of(e.code()));
-    std::string const text = as_python_spells(e.what());  // may name a file, whose bytes need not be UTF-8
-    nb::object const words =
-        nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+    nb::object const words = words_of(e);
     if (words.is_valid()) PyErr_SetObject(type.ptr(), words.ptr());
   }
 }
@@ -71,4 +113,5 @@ NB_MODULE(_core, module) {
   python::bind_exchanges(module);
   python::bind_neighborhoods(module);
   python::bind_stencils(module);
+  python::bind_queues(module);
 }

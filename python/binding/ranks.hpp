@@ -89,6 +89,7 @@ class Ranks {
   void check_usable() const;
   void add(Bound* bound) { bound_.push_back(bound); }
   void remove(Bound const* bound) { std::erase(bound_, bound); }
+  std::vector<Bound*> const& bound() const { return bound_; }
   Transport& transport() { return *transport_; }
   bool ended() const { return transport_ == nullptr; }
   /// False in a process that was forked from the one with the ranks, where nothing may be destroyed.

@@ -6,7 +6,7 @@
         x, info = matrix.solve(b, rtol=1e-8)
 
 exchanges of ghosts between ranks, without a matrix (hostless.ExchangePlan, Exchange, ReverseExchange),
-collectives between neighbours (hostless.Neighborhood), and stencils on
+collectives between neighbours (hostless.Neighborhood), messages that a queue starts and waits for (hostless.Queue), and stencils on
 arrays by an expression (hostless.Stencil).
 See hostless.cg, hostless.Matrix, hostless.generate, hostless.read, hostless.plan, hostless.doctor.
 """
@@ -22,27 +22,30 @@ if TYPE_CHECKING:
     from ._exchange import Collective, Exchange, ExchangePlan, Neighborhood, ReverseExchange, run_threads
     from ._matrix import Matrix
     from ._methods import bicgstab, minres
+    from ._queue import Communicator, Match, Queue, Request, Status, begin_match, match
     from ._result import Result
     from ._sources import Plan, command, doctor, generate, plan, presets, problems, read, write
     from ._stencil import Stencil, stencil_names
     from ._stencil_result import StencilChange, StencilResult
     from .errors import (AbortedError, BadInputError, Error, HostlessWarning, MachineError, NumberTypeError, PeerLostError,
-                         UsageError)
+                         QueueError, UsageError)
     from .plots import plot_convergence, plot_plan, plot_scaling
     from .plots_of_papers import plot_papers
 
-__all__ = ["AbortedError", "BadInputError", "Collective", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError", "Matrix",
-           "Neighborhood", "NumberTypeError", "PeerLostError", "Plan", "Result", "ReverseExchange", "Stencil", "StencilChange", "StencilResult", "UsageError", "__version__", "bicgstab", "cg", "command",
-           "doctor", "generate", "minres", "plan", "plot_convergence", "plot_papers", "plot_plan", "plot_scaling", "presets",
+__all__ = ["AbortedError", "BadInputError", "Collective", "Communicator", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError",
+           "Match", "Matrix", "Neighborhood", "NumberTypeError", "PeerLostError", "Plan", "Queue", "QueueError", "Request", "Result", "ReverseExchange",
+           "Status", "Stencil", "StencilChange", "StencilResult", "UsageError", "__version__", "begin_match", "bicgstab", "cg", "command",
+           "doctor", "generate", "match", "minres", "plan", "plot_convergence", "plot_papers", "plot_plan", "plot_scaling", "presets",
            "problems", "read", "run_threads", "stencil_names", "write"]
 
 # Imported when they are asked for: reports and pictures of a checkout need neither the extension module nor NumPy.
 _PLACES = {"_cg": ("cg",), "_methods": ("bicgstab", "minres"),
-           "_exchange": ("Collective", "Exchange", "ExchangePlan", "Neighborhood", "ReverseExchange", "run_threads"), "_matrix": ("Matrix",), "_result": ("Result",),
+           "_exchange": ("Collective", "Exchange", "ExchangePlan", "Neighborhood", "ReverseExchange", "run_threads"), "_matrix": ("Matrix",),
+           "_queue": ("Communicator", "Match", "Queue", "Request", "Status", "begin_match", "match"), "_result": ("Result",),
            "_sources": ("Plan", "command", "doctor", "generate", "plan", "presets", "problems", "read", "write"),
            "_stencil": ("Stencil", "stencil_names"), "_stencil_result": ("StencilChange", "StencilResult"),
            "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "NumberTypeError",
-                      "PeerLostError", "UsageError"),
+                      "PeerLostError", "QueueError", "UsageError"),
            "plots": ("plot_convergence", "plot_plan", "plot_scaling"), "plots_of_papers": ("plot_papers",)}
 
 #: How long the interpreter's end waits for what other threads are at.
@@ -52,6 +55,9 @@ _PATIENCE_S = 60.0
 # Registered here, so that handlers of the program, which Python calls in reverse order, come before.
 @atexit.register
 def _end() -> None:
+    queues = sys.modules.get(__name__ + "._queue")
+    if queues is not None:
+        queues.end_all(_PATIENCE_S)
     core = sys.modules.get(__name__ + "._core")
     if core is not None:
         core.end_all(_PATIENCE_S)

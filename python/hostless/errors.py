@@ -13,6 +13,18 @@ class UsageError(Error, ValueError):
     a callback where a run cannot call one."""
 
 
+class QueueError(UsageError):
+    """A refused call about requests and queues: nothing was enqueued, matched or freed.
+
+    why  "no_request", "not_persistent", "already_matched", "not_matched", "already_started", "not_started", "other_queue",
+         "in_use", "wildcard", "mismatch", "unsupported", "twice", "too_many" (include/hostless/queue/refusal.hpp says what each is)
+    """
+
+    def __init__(self, text: str, why: str = ""):
+        super().__init__(text)
+        self.why = why
+
+
 class NumberTypeError(UsageError, TypeError):
     """What is no real number where one is meant: a word, None, a list, a complex number; no whole one: a fraction."""
 

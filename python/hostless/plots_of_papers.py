@@ -1,4 +1,4 @@
-"""Pictures shaped like those of two papers, of what `hostless bench papers --json` wrote.
+"""Pictures shaped like those of two papers, of what `hostless bench papers --json` wrote; those of a third are plots_of_queues.
 
 Several files belong together, one for each number of GPUs (or of ranks of the processor): a speedup is over the one that
 the paper divides by, on one of them. Like hostless.plots, this also serves the scripts of a checkout (bench/plot_papers.py).
@@ -8,9 +8,10 @@ import math
 from typing import NamedTuple
 
 try:
-    from . import plots
+    from . import plots, plots_of_queues
 except ImportError:  # from a checkout, without the package
     import plots
+    import plots_of_queues
 
 
 class Figure(NamedTuple):
@@ -205,17 +206,23 @@ def _draw_fields(speedups: dict, counted: str, named: str, log: bool):
 
 
 def plot_papers(measurements, figure: str, matrices=()):
-    """Draws what two papers draw, of `hostless bench papers`.
+    """Draws what three papers draw, of `hostless bench papers` and of `hostless bench pingpong|life --queue ...`.
 
-    measurements  of `hostless bench papers --json`, a list: one for each number of GPUs, the first of one; file names or dictionaries
+    measurements  of `hostless bench ... --json`, a list: one for each number of GPUs, the first of one; file names or dictionaries
     figure        000-1: speedups of each matrix against GPUs, these by the logarithm; 001-7: bars of each matrix on most GPUs;
                   001-8: speedups of a large, a medium and a small one; 001-1: the share of communication that overlapped, of
-                  each matrix on most GPUs, and the time of an iteration, as in the figure's part c
-    matrices      only these
+                  each matrix on most GPUs, and the time of an iteration, as in the figure's part c; of queues: 003-5, latency and
+                  bandwidth over bytes (pingpong); of life, one file a problem and number of ranks: 003-6, speedups over ranks, by the
+                  logarithm and linear; 003-7, linear alone; 003-8, per cent over the host by the edge of a rank's box
+    matrices      only these, of `bench papers`
     Returns the matplotlib figure. Errors: ValueError for other input, ImportError without matplotlib.
     """
+    if figure in plots_of_queues.FIGURES:
+        if matrices:
+            raise ValueError(f"matrices={list(matrices)} of figure {figure} (queues move messages, of no matrix). Leave them out.")
+        return plots_of_queues.plot_queues(measurements, figure)
     if figure not in FIGURES:
-        raise ValueError(f"there is no figure {figure} (nothing can be drawn). Use one of: {', '.join(FIGURES)}.")
+        raise ValueError(f"there is no figure {figure} (nothing can be drawn). Use one of: {', '.join((*FIGURES, *plots_of_queues.FIGURES))}.")
     shape = FIGURES[figure]
     if figure == "001-1":
         shares, most, counted = overlap_of(measurements, shape, matrices)

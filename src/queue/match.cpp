@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "queue/communicator_state.hpp"
+#include "queue/looks.hpp"
 #include "queue/queue_state.hpp"
 
 namespace hostless::queue {
@@ -128,7 +129,8 @@ void end_match(RequestState& match, Waited waited) {
           "raise HOSTLESS_DEADLINE_SCALE or the limit of the communicator.");
 }
 
-void wait_for_match(RequestState& match) {
+void wait_for_match(RequestState& match, std::function<void()> const& look) {
+  Looks looks(look);
   Matched now = Matched::no;
   auto const ready = [&] {
     now = look_at(match);
@@ -142,6 +144,7 @@ void wait_for_match(RequestState& match) {
       is_told = true;
       tell_of(match, quiet_s);
     }
+    looks();
     return is_left_alone(match);
   };
   auto const waited = wait_for(ready, stop, Deadline::after(limit_of(match)));

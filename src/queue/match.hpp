@@ -17,8 +17,8 @@ bool is_left_alone(RequestState& match);
 /// Of one that is to be freed: whether it is being matched with who has left.
 bool is_abandoned(RequestState& one);
 /// Blocks. What is missing is told on standard error once it has been waited for as long as a later wait of a
-/// solve may take. Errors  as Request::wait
-void wait_for_match(RequestState& match);
+/// solve may take. look and errors: as Request::wait
+void wait_for_match(RequestState& match, std::function<void()> const& look);
 /// Errors  as Request::wait, always
 [[noreturn]] void end_match(RequestState& match, Waited waited);
 /// Errors  QueueError mismatch  it does not fit its other side

@@ -212,12 +212,12 @@ bool Request::test() {
   return now == Matched::yes;
 }
 
-void Request::wait() {
+void Request::wait(std::function<void()> const& look) {
   refuse_in_function("a wait for a match");
   RequestState& state = must_exist(*this);
   if (state.is_persistent()) refuse_host_wait(state, "waited for");
   state.is_fetched = true;  // also where it throws
-  wait_for_match(state);
+  wait_for_match(state, look);
 }
 
 void Request::cancel() {
@@ -228,7 +228,7 @@ void Request::cancel() {
 
 RequestStatus Request::status() const { return must_exist(*this).status(); }
 
-void match(std::span<Request* const> requests) { wait_for_match(*offered(requests)); }
+void match(std::span<Request* const> requests) { wait_for_match(*offered(requests), {}); }
 Request begin_match(std::span<Request* const> requests) { return Request(offered(requests)); }
 
 // ---- queues
@@ -244,7 +244,7 @@ Queue::Queue(QueueType type, void* stream) {
 
 Queue::~Queue() {
   try {
-    state_->drain();
+    state_->drain({});
   } catch (Error const&) {  // a stream that records, or whose GPU has failed
   }
   for (auto const& state : state_->started) {  // nobody can wait for them any more
@@ -315,9 +315,9 @@ void Queue::enqueue_function(std::function<void()> work) {
   state_->enqueue_function(std::move(work));
 }
 
-void Queue::wait() {
+void Queue::wait(std::function<void()> const& look) {
   refuse_in_function("a wait for a queue");
-  state_->drain();
+  state_->drain(look);
   state_->throw_what_failed();
 }
 

@@ -6,6 +6,7 @@
 
 #include "hostless/base/wait.hpp"
 #include "queue/communicator_state.hpp"
+#include "queue/looks.hpp"
 
 namespace hostless::queue {
 namespace {
@@ -263,10 +264,14 @@ void QueueState::advance_all() {
   for (auto const& queue : queues) queue->advance(By::call);
 }
 
-void QueueState::drain() {
-  if (stream_work_) return stream_work_->drain();
+void QueueState::drain(std::function<void()> const& look) {
+  Looks looks(look);
+  if (stream_work_) return stream_work_->drain(looks);
   // Each wait among the work has its limit; functions are the caller's.
-  for (Turns turns; !is_done(); turns.pause()) advance_all();
+  for (Turns turns; !is_done(); turns.pause()) {
+    advance_all();
+    looks();
+  }
 }
 
 void QueueState::throw_what_failed() {

@@ -41,8 +41,8 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   }
   /// That of the stream; -1: none.
   int gpu() const { return stream_work_ ? stream_work_->device() : -1; }
-  /// Blocks until all is done.
-  void drain();
+  /// Blocks until all is done. look: as Queue::wait has it
+  void drain(std::function<void()> const& look);
   /// What a function threw, or the loss.
   void throw_what_failed();
   void set_limit(double seconds) {

@@ -88,7 +88,7 @@ bool StreamWork::is_done() {
   return stream_->is_done();
 }
 
-void StreamWork::drain() {
+void StreamWork::drain(Looks& looks) {
   if (stream_->is_recording())
     throw Error(
         ErrorCode::usage,
@@ -99,10 +99,11 @@ void StreamWork::drain() {
   constexpr auto soon = std::chrono::microseconds(50);
   auto const begin = Clock::now();
   for (Backoff backoff; !stream_->is_done();) {
-    if (Clock::now() - begin < soon) {
+    if (host_looks()) static_cast<void>(look_for_loss());
+    if (looks || Clock::now() - begin < soon) {
       backoff.pause();
+      looks();
     } else if (host_looks()) {
-      static_cast<void>(look_for_loss());
       std::this_thread::sleep_for(soon);
     } else {
       stream_->sleep();

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "queue/looks.hpp"
 #include "queue/request_state.hpp"
 
 namespace hostless::queue {
@@ -31,10 +32,10 @@ class StreamWork {
   void enqueue_function(std::function<void()> work);
   /// Never blocks. False while the stream records.
   bool is_done();
-  /// Blocks until all is done that is on the stream.
+  /// Blocks until all is done that is on the stream. With looks it does not sleep until then.
   /// Errors  usage        it records
   ///         environment  the GPU has failed
-  void drain();
+  void drain(Looks& looks);
   /// What a function threw, or the loss.
   void throw_what_failed();
   void set_limit(double seconds) {

@@ -63,12 +63,13 @@ class Request {
   bool is_matched() const;
   /// Of a match: polls whether all its requests are matched. Errors  as wait
   bool test();
-  /// Of a match: waits until all its requests are matched.
+  /// Of a match: waits until all its requests are matched. look: called ten times a second meanwhile; what it
+  /// throws ends the wait, and the match goes on.
   /// Errors  QueueError in_use    a persistent request: its waits are enqueued
   ///         QueueError mismatch  one of them does not fit its other side
   ///         peer_lost            a rank has left, or stayed silent for ten times the first wait of a solve:
   ///                              requests without their other side can only be freed then
-  void wait();
+  void wait(std::function<void()> const& look = {});
   /// Errors  QueueError in_use, always: neither matches nor what is enqueued can be taken back
   void cancel();
   /// Of the last start whose wait was reached. Never blocks.
@@ -184,11 +185,12 @@ class Queue {
   /// queues and matches is refused (QueueError in_use). On a stream it may not call the vendor's runtime.
   void enqueue_function(std::function<void()> work);
 
-  /// Blocks until all is done, on a stream until that is idle.
+  /// Blocks until all is done, on a stream until that is idle. look: called ten times a second meanwhile; what
+  /// it throws ends the wait, and the work goes on.
   /// Errors  peer_lost  a wait ended by a loss or by the limit: from then on all requests of this queue are
   ///                    lost, starts and waits on it do nothing, functions are still called
   ///         usage      the same, by a ready send whose promise was broken; its stream records
-  void wait();
+  void wait(std::function<void()> const& look = {});
   /// True when all is done. Never blocks; errors as wait.
   bool test();
   /// How long a wait on this queue may take: 600 s (HOSTLESS_DEADLINE_SCALE multiplies them) unless set here. By

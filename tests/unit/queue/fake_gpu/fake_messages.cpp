@@ -440,3 +440,18 @@ extern "C" __attribute__((visibility("default"))) hostless::gpu::MessageLibrary*
 extern "C" __attribute__((visibility("default"))) int hostless_gpu_interface_version() {
   return hostless::gpu::interface_version;
 }
+
+// For tests in other languages: memory and a stream of a played GPU, as pointers.
+extern "C" __attribute__((visibility("default"))) void* played_memory(std::size_t bytes, int gpu) {
+  auto held = std::make_unique<std::shared_ptr<std::byte>>(hostless::gpu::known_memory().take(bytes, gpu));
+  return held.release()->get();  // to the end of the process
+}
+extern "C" __attribute__((visibility("default"))) void* played_stream(int gpu) {
+  return new hostless::gpu::PlayedStream(gpu);
+}
+extern "C" __attribute__((visibility("default"))) void played_record(void* stream, void (*enqueue)()) {
+  static_cast<hostless::gpu::PlayedStream*>(stream)->record(enqueue);
+}
+extern "C" __attribute__((visibility("default"))) void played_replay(void* stream) {
+  static_cast<hostless::gpu::PlayedStream*>(stream)->replay();
+}

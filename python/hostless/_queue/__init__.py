@@ -1,0 +1,7 @@
+"""Messages and collectives that a queue starts and waits for."""
+
+from .communicator import Communicator
+from .queue import Queue, end_all
+from .request import Match, Request, Status, begin_match, match
+
+__all__ = ["Communicator", "Match", "Queue", "Request", "Status", "begin_match", "end_all", "match"]

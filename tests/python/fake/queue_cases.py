@@ -1,0 +1,150 @@
+"""Queues whose work streams do, with arrays in the memory of GPUs: the GPUs are those that tests/unit/queue plays."""
+
+import ctypes
+import os
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+import hostless
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "queue"))
+from queue_worlds import World, check  # noqa: E402
+
+PLAYED = ctypes.CDLL(os.path.join(os.environ["HOSTLESS_PLUGIN_DIR"], "libhostless_cuda.so"))
+PLAYED.played_memory.restype = PLAYED.played_stream.restype = ctypes.c_void_p
+PLAYED.played_memory.argtypes = [ctypes.c_size_t, ctypes.c_int]
+PLAYED.played_replay.argtypes = [ctypes.c_void_p]
+ENQUEUES = ctypes.CFUNCTYPE(None)
+PLAYED.played_record.argtypes = [ctypes.c_void_p, ENQUEUES]
+
+
+class Stream:
+    """As Numba has them; the others hold one of these."""
+
+    def __init__(self, gpu):
+        self.handle = ctypes.c_void_p(PLAYED.played_stream(gpu))
+
+
+class Array(np.ndarray):
+    """Memory of a played GPU, which is the processor: a package's array that knows where it is."""
+
+    _gpu = 0
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.ctypes.data, False), "version": 2,
+                "strides": None if self.flags.c_contiguous else self.strides}
+
+
+def maker(gpu):
+    def make(shape, dtype):
+        dtype = np.dtype(dtype)
+        size = max(1, int(np.prod(shape)) * dtype.itemsize)
+        memory = (ctypes.c_char * size).from_address(PLAYED.played_memory(size, gpu))
+        array = np.ndarray(shape, dtype, memory).view(Array)
+        array[...] = 0
+        return array
+    return make
+
+
+def given(stream, how):
+    number = stream.handle.value
+
+    class Protocol:
+        def __cuda_stream__(self):
+            return 0, number
+
+    class Old:
+        __cuda_stream__ = (0, number)
+
+    CuPys, Torchs = type("CuPys", (), {"ptr": number}), type("Torchs", (), {"cuda_stream": number})
+    return {"number": number, "Numba's": stream, "protocol": Protocol(), "as an attribute": Old(), "CuPy's": CuPys(),
+            "torch's": Torchs()}[how]
+
+
+@pytest.mark.parametrize("how", ["number", "Numba's", "protocol", "as an attribute", "CuPy's", "torch's"])
+@pytest.mark.parametrize("ranks, gpus", [(1, 1), (2, 1), (2, 2), (3, 2)])
+def test_random_programs(ranks, gpus, how):
+    def body(comm):
+        gpu = comm.rank % gpus
+        stream = Stream(gpu)
+        with hostless.Communicator(comm, gpu=gpu) as communicator, hostless.Queue(given(stream, how)) as queue:
+            assert communicator.gpu == gpu and repr(queue) == "<hostless.Queue of a stream>"
+            for seed in range(8):
+                check(World(seed, ranks), communicator, queue, maker(gpu))
+
+    hostless.run_threads(ranks, body)
+
+
+def test_a_recorded_step():
+    def body(comm):
+        stream, make = Stream(0), maker(0)
+        with hostless.Communicator(comm, gpu=0) as ranks:
+            queue = hostless.Queue(stream)
+            out, into = make(4, "f8"), make(4, "f8")
+            both = [ranks.recv_init(into, 1 - comm.rank), ranks.send_init(out, 1 - comm.rank)]
+            hostless.match(both)
+            raised = []
+
+            def add():
+                out[...] = out + 1 + comm.rank
+
+            def enqueue():
+                queue.enqueue_function(add)
+                queue.enqueue_start(both)
+                queue.enqueue_wait(both)
+                try:
+                    queue.wait()
+                except hostless.UsageError as problem:
+                    raised.append(str(problem))
+                raised.append(queue.test())
+
+            PLAYED.played_record(stream.handle, ENQUEUES(enqueue))
+            assert "being recorded" in raised[0] and raised[1] is False
+            del both
+            for _ in range(3):
+                PLAYED.played_replay(stream.handle)
+            queue.wait()
+            comm.barrier()
+            queue.close()
+            return into.tolist()
+
+    assert hostless.run_threads(2, body) == [[6.0] * 4, [3.0] * 4]
+
+
+def test_what_is_refused():
+    with hostless.Communicator(None, gpu=0) as ranks:
+        for array, says in ((np.zeros(4), "not pinned"), (maker(1)(4, "f8"), "GPU 1")):
+            with pytest.raises(hostless.QueueError, match=says) as told:
+                ranks.send_init(array, 0)
+            assert told.value.why == "unsupported"
+        with pytest.raises(hostless.UsageError, match="gaps"):
+            ranks.send_init(maker(0)(4, "f8")[::2], 0)
+        here = ranks.send_init(maker(0)(4, "f8"), 0), ranks.recv_init(maker(0)(4, "f8"), 0)
+        hostless.match(here)
+        for queue, says in ((hostless.Queue(), "GPU 0's"), (hostless.Queue(Stream(1)), "that of GPU 1")):
+            with pytest.raises(hostless.QueueError, match=says) as told:
+                queue.enqueue_start(here)
+            assert told.value.why == "unsupported"
+    with hostless.Communicator(None) as ranks, pytest.raises(hostless.QueueError, match="gpu=") as told:
+        ranks.send_init(maker(0)(4, "f8"), 0)
+    assert told.value.why == "unsupported"
+    with pytest.raises(hostless.MachineError, match="no such GPU"):
+        hostless.Communicator(None, gpu=2)
+
+
+def test_a_stream_is_kept():
+    class Held(Stream):
+        def __del__(self):
+            ended.append(1)
+
+    ended = []
+    queue = hostless.Queue(Held(0))
+    queue.enqueue_function(ended.append, 0)
+    assert 1 not in ended
+    queue.close()
+    hostless.Queue().close()
+    assert ended == [0, 1]

@@ -1,0 +1,443 @@
+"""Queues between ranks that are threads: what arrives, what is refused, who keeps what, and how waits end."""
+
+import gc
+import pathlib
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import hostless
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from queue_worlds import World, check  # noqa: E402
+
+
+def pair(body):
+    """body(communicator, rank, queue) on two ranks."""
+    def on_rank(comm):
+        with hostless.Communicator(comm) as ranks, hostless.Queue(limit=30) as queue:
+            return body(ranks, comm.rank, queue)
+
+    return hostless.run_threads(2, on_rank)
+
+
+def both(ranks, rank, count=4, kind="f8"):
+    """A send to the other of two ranks and a receive from it, matched, with their arrays."""
+    out, into = np.zeros(count, kind), np.zeros(count, kind)
+    send, receive = ranks.send_init(out, 1 - rank, 3), ranks.recv_init(into, 1 - rank, 3)
+    hostless.match([send, receive])
+    return send, receive, out, into
+
+
+def refused(why, act, *parts):
+    with pytest.raises(hostless.QueueError) as told:
+        act()
+    assert told.value.why == why and all(part in str(told.value) for part in parts), (told.value.why, str(told.value))
+    assert isinstance(told.value, hostless.UsageError)
+
+
+@pytest.mark.parametrize("kind", ["auto", "threads"])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_random_programs(ranks, kind):
+    def body(comm):
+        with hostless.Communicator(comm) as communicator, hostless.Queue(type=kind) as queue:
+            for seed in range(20):
+                check(World(seed, ranks), communicator, queue)
+
+    hostless.run_threads(ranks, body)
+
+
+def test_worlds_are_worth_a_look():
+    worlds = [World(seed, 3) for seed in range(20)]
+    assert any(of == to for world in worlds for of, to, *_ in world.messages) and any(len(world.messages) > 5 for world in worlds)
+    assert {operation for world in worlds for _, operation, _, _ in world.reduces} == {"sum", "product", "minimum", "maximum"}
+    assert any(world.roots for world in worlds) and any(room > items for world in worlds for *_, items, room in world.messages)
+
+
+def test_one_rank_sends_to_itself():
+    with hostless.Communicator(None) as ranks, hostless.Queue() as queue:
+        assert (ranks.rank, ranks.ranks, ranks.gpu) == (0, 1, None)
+        check(World(3, 1), ranks, queue)
+        assert repr(ranks) == "<hostless.Communicator of rank 0 of 1, the host>" and repr(queue) == "<hostless.Queue of the host>"
+        request = ranks.ready_send_init(np.zeros((2, 3), "f4"), 0, 5)
+        assert repr(request) == "<hostless.Request: ready send of float32 [2, 3] to rank 0 with tag 5>"
+        request.free()
+        assert repr(request).endswith(", freed>")
+    assert repr(ranks).endswith("closed>") and repr(queue) == "<hostless.Queue closed>"
+
+
+def test_arrays_of_anything_with_memory():
+    def body(ranks, rank, queue):
+        out, into = bytearray(b"abcd" if rank else b"efgh"), bytearray(4)
+        send, receive = ranks.send_init(bytes(out), 1 - rank), ranks.recv_init(into, 1 - rank)
+        hostless.match([send, receive])
+        queue.enqueue_start([receive, send])
+        queue.enqueue_wait()
+        queue.wait()
+        with pytest.raises(BufferError):
+            into.append(1)  # the request has it
+        return bytes(into)
+
+    assert pair(body) == [b"abcd", b"efgh"]
+
+
+def test_ready_sends():
+    def body(ranks, rank, queue):
+        out, into = np.full(5, float(rank)), np.zeros(5)
+        send, receive = ranks.ready_send_init(out, 1 - rank, 1), ranks.recv_init(into, 1 - rank, 1)
+        barrier = ranks.barrier_init()
+        hostless.match([send, receive, barrier])
+        queue.enqueue_start(receive)
+        queue.enqueue_start(barrier)
+        queue.enqueue_wait(barrier)
+        queue.enqueue_start(send)
+        queue.enqueue_wait([send, receive])
+        queue.wait()
+        return into.tolist()
+
+    assert pair(body) == [[1.0] * 5, [0.0] * 5]
+
+
+def test_what_is_refused():
+    def body(ranks, rank, queue):
+        four = np.zeros(4)
+        send, receive, _, _ = both(ranks, rank)
+        fresh = ranks.send_init(four, 1 - rank, 9)
+        for why, act, *parts in (
+                ("wildcard", lambda: ranks.recv_init(four, -1), "any rank as a source"),
+                ("wildcard", lambda: ranks.send_init(four, 0, -1), "any tag"),
+                ("not_matched", lambda: queue.enqueue_start([send, fresh]), "with tag 9"),
+                ("not_started", lambda: queue.enqueue_wait(send), "a send to rank"),
+                ("twice", lambda: queue.enqueue_start([send, send]), "there twice"),
+                ("already_matched", lambda: hostless.match(send), "once and for good"),
+                ("unsupported", lambda: hostless.Queue(type="nccl"), "nccl"),
+                ("unsupported", lambda: hostless.Queue(type="peer"), "without a stream"),
+                ("unsupported", lambda: hostless.Queue(0), "default stream"),
+                ("unsupported", lambda: hostless.Queue(1), "default stream"),
+                ("unsupported", lambda: hostless.Queue(64, type="threads"), "stream"),
+                ("unsupported", lambda: hostless.Communicator(None, transport="ofi"), "threads"),
+                ("unsupported", lambda: wrong_type.enqueue_start(send), "the type mpi")):
+            wrong_type = hostless.Queue(type="mpi")
+            refused(why, act, *parts)
+        queue.enqueue_start([send, receive])
+        other = hostless.Queue()
+        refused("already_started", lambda: queue.enqueue_start(send))
+        refused("other_queue", lambda: other.enqueue_wait(send))
+        refused("in_use", send.free, "started and not waited for")
+        queue.enqueue_wait()
+        queue.wait()
+        send.free()
+        for act in (send.free, lambda: send.status, lambda: send.is_matched, lambda: queue.enqueue_start(send)):
+            refused("no_request", act, "freed")
+        for kind, act, text in (
+                (hostless.UsageError, lambda: ranks.send_init(four, 2), "there are 2"),
+                (hostless.UsageError, lambda: ranks.send_init(four, 0, -2), "tags count from 0"),
+                (hostless.UsageError, lambda: ranks.send_init(four[::2], 0), "gaps"),
+                (hostless.UsageError, lambda: ranks.recv_init(np.frombuffer(bytes(8)), 0), "read-only"),
+                (hostless.UsageError, lambda: ranks.all_reduce_init(np.frombuffer(bytes(8))), "read-only"),
+                (hostless.UsageError, lambda: ranks.broadcast_init(np.frombuffer(bytes(8)), 1 - rank), "read-only"),
+                (hostless.UsageError, lambda: ranks.broadcast_init(four, 2), "there are 2 ranks"),
+                (hostless.UsageError, lambda: ranks.all_reduce_init(four, np.zeros(5)), "as many of one type"),
+                (hostless.UsageError, lambda: ranks.all_reduce_init(four, four.astype("f4")), "as many of one type"),
+                (hostless.UsageError, lambda: ranks.all_reduce_init(np.zeros(2, "c16")), "complex128"),
+                (hostless.UsageError, lambda: ranks.all_reduce_init(np.zeros(2, "u4"), None, "minimum"), "uint32"),
+                (hostless.UsageError, lambda: ranks.all_reduce_init(four, None, "xor"), "'xor'"),
+                (TypeError, lambda: ranks.send_init(7, 0), "is a int"),
+                (TypeError, lambda: ranks.send_init(np.zeros(2, object), 0), "object"),
+                (TypeError, lambda: ranks.send_init(four, 0.5), "whole number"),
+                (TypeError, lambda: queue.enqueue_start([four]), "ndarray"),
+                (TypeError, lambda: queue.enqueue_start(7), "int"),
+                (TypeError, lambda: queue.enqueue_function(7), "int"),
+                (TypeError, lambda: hostless.Queue("fast"), "stream is a str"),
+                (hostless.UsageError, lambda: hostless.Queue(type="fast"), "'fast'"),
+                (hostless.UsageError, lambda: hostless.Queue(limit=0), "limit=0"),
+                (hostless.UsageError, lambda: hostless.Communicator(None, limit=-1), "limit=-1"),
+                (hostless.UsageError, lambda: hostless.Communicator(None, transport="tcp"), "'tcp'"),
+                (hostless.UsageError, lambda: hostless.Communicator(None, gpu=-1), "gpu=-1")):
+            with pytest.raises(kind, match=text):
+                act()
+        queue.enqueue_start([])
+        queue.enqueue_wait([])
+        receive.free()
+        fresh.free()
+
+    pair(body)
+
+
+def test_sides_that_do_not_fit():
+    def body(ranks, rank, queue):
+        request = ranks.recv_init(np.zeros(1), 0) if rank else ranks.send_init(np.zeros(2), 1)
+        refused("mismatch", lambda: hostless.match(request), "16")
+        refused("mismatch", lambda: queue.enqueue_start(request))
+        request.free()
+
+    pair(body)
+
+
+def test_a_match_that_goes_on():
+    def body(ranks, rank, queue):
+        request = ranks.barrier_init()
+        if rank == 0:
+            going = hostless.begin_match(request)
+            assert not going.is_matched and not going.test() and not request.is_matched
+            refused("in_use", request.free, "being matched")
+            ready.set()
+            going.wait()
+            assert going.is_matched and going.test()
+        else:
+            assert ready.wait(60)
+            hostless.match([request])
+        queue.enqueue_start(request)
+        queue.enqueue_wait(request)
+        queue.wait()
+        assert request.status == (-1, -1, 0, 1, False)
+
+    ready = threading.Event()
+    pair(body)
+
+
+# ---- functions
+
+
+def test_what_a_function_raises_comes_out_of_wait():
+    class Mine(Exception):
+        pass
+
+    def raises():
+        raise Mine("as it is")
+
+    calls = []
+    with hostless.Queue() as queue:
+        queue.enqueue_function(raises)
+        queue.enqueue_function(calls.append, 1)
+        with pytest.raises(Mine, match="as it is") as told:
+            queue.wait()
+        assert any(entry.name == "raises" for entry in told.traceback) and calls == [1]
+        queue.wait()  # once
+        queue.enqueue_function(raises)
+        while True:
+            try:
+                if queue.test():
+                    pytest.fail("nothing was raised")
+            except Mine:
+                break
+    with pytest.raises(Mine), hostless.Queue() as queue:
+        queue.enqueue_function(raises)
+    with pytest.raises(ZeroDivisionError), hostless.Queue() as queue:  # the first one says more
+        queue.enqueue_function(raises)
+        1 / 0  # noqa: B018
+
+
+def test_inside_a_function_calls_are_refused():
+    def body(ranks, rank, queue):
+        send, receive, _, _ = both(ranks, rank)
+        other, seen = hostless.Queue(), []
+
+        def inside():
+            for act in (queue.wait, queue.test, lambda: queue.enqueue_start(send), lambda: queue.enqueue_wait(send), queue.enqueue_wait,
+                        lambda: queue.enqueue_function(print), other.wait, other.close, queue.close, ranks.barrier_init, send.free,
+                        ranks.close, lambda: hostless.begin_match(send), lambda: send.is_matched):
+                refused("in_use", act, "inside a function")
+                seen.append(act)
+            assert send.status.starts == 0
+
+        queue.enqueue_function(inside)
+        queue.wait()
+        assert len(seen) == 14
+
+    pair(body)
+
+
+def test_the_gil_is_free_while_it_waits():
+    turns = []
+    with hostless.Queue() as queue:
+        queue.enqueue_function(time.sleep, 0.2)
+        counts = threading.Thread(target=lambda: [(time.sleep(0.01), turns.append(1)) for _ in range(5)])
+        counts.start()
+        queue.wait()
+        counts.join()
+    assert len(turns) == 5
+
+
+def test_one_thread_at_a_time():
+    released, inside = threading.Event(), threading.Event()
+    with hostless.Queue() as queue:
+        queue.enqueue_function(lambda: (inside.set(), released.wait(60)))
+        waits = threading.Thread(target=queue.wait)
+        waits.start()
+        inside.wait(60)
+        until = time.monotonic() + 30
+        while time.monotonic() < until:  # the other thread has come to its wait
+            try:
+                queue.test()
+            except hostless.UsageError as problem:
+                assert "at work in another thread" in str(problem)
+                break
+        else:
+            pytest.fail("two threads were let in")
+        released.set()
+        waits.join()
+
+
+# ---- who keeps what
+
+
+def test_a_request_keeps_its_array_and_its_communicator():
+    def body(comm):
+        ranks = hostless.Communicator(comm)
+        array = np.full(3, 7.0 + comm.rank)
+        gone = weakref.ref(array)
+        send, into = ranks.send_init(array, 1 - comm.rank), np.zeros(3)
+        receive = ranks.recv_init(into, 1 - comm.rank)
+        del array, ranks
+        gc.collect()
+        assert gone() is not None
+        hostless.match([send, receive])
+        with hostless.Queue() as queue:
+            queue.enqueue_start([send, receive])
+            queue.enqueue_wait()
+            del send  # the queue has it
+            queue.wait()
+            assert into.tolist() == [8.0 - comm.rank] * 3
+        queue.close()
+        until = time.monotonic() + 30
+        while gone() is not None and time.monotonic() < until:
+            hostless.Queue().wait()  # a call about queues lets go of what they let go of
+        assert gone() is None
+        comm.barrier()
+
+    hostless.run_threads(2, body)
+
+
+def test_an_array_that_leads_back_to_its_request():
+    class Mine(np.ndarray):
+        pass
+
+    with hostless.Communicator(None) as ranks:
+        array = np.zeros(3).view(Mine)
+        array.request = ranks.send_init(array, 0)
+        gone = weakref.ref(array)
+        del array
+        gc.collect()
+        assert settled(lambda: gone() is None)
+
+
+def settled(is_so):
+    until = time.monotonic() + 30
+    while not is_so() and time.monotonic() < until:
+        hostless.Queue().wait()
+        gc.collect()
+    return is_so()
+
+
+def test_a_queue_whose_last_reference_is_in_its_own_function():
+    held, over = [hostless.Queue()], threading.Event()
+    gone = weakref.ref(held[0])
+    held[0].enqueue_function(held.clear)
+    assert settled(lambda: gone() is None)
+    queue = hostless.Queue()
+    queue.enqueue_function(lambda keeps: over.set(), queue)
+    gone = weakref.ref(queue)
+    del queue
+    assert over.wait(60) and settled(lambda: gone() is None)
+
+
+def test_functions_are_let_go_of():
+    class Held:
+        def __call__(self):
+            pass
+
+    held = Held()
+    gone = weakref.ref(held)
+    with hostless.Queue() as queue:
+        queue.enqueue_function(held)
+        queue.wait()
+        del held
+        assert settled(lambda: gone() is None)
+
+
+def test_what_is_closed():
+    def body(comm):
+        ranks = hostless.Communicator(comm)
+        with pytest.raises(hostless.UsageError, match="a second communicator"):
+            hostless.Communicator(comm)
+        request = ranks.barrier_init()
+        ranks.close()
+        ranks.close()
+        with pytest.raises(hostless.UsageError, match="closed"):
+            ranks.barrier_init()
+        with pytest.raises(hostless.QueueError, match="closed"):
+            hostless.match(request)
+        request.free()
+        with hostless.Communicator(comm) as again, again.barrier_init() as request, hostless.Queue() as queue:
+            hostless.match(request)
+            queue.enqueue_start(request)
+            queue.enqueue_wait(request)
+        assert not request._core.exists
+        for act in (queue.wait, queue.test, lambda: queue.enqueue_start([])):
+            with pytest.raises(hostless.UsageError, match="the queue is closed"):
+                act()
+        queue.close()
+
+    hostless.run_threads(2, body)
+
+
+# ---- losses
+
+
+def test_a_rank_that_leaves():
+    def body(comm):
+        ranks = hostless.Communicator(comm)
+        send, receive, _, into = both(ranks, comm.rank)
+        if comm.rank == 0:
+            return
+        queue = hostless.Queue()
+        into[:] = 5
+        queue.enqueue_start(receive)
+        queue.enqueue_wait(receive)
+        calls = []
+        queue.enqueue_function(calls.append, 1)
+        for _ in range(2):
+            with pytest.raises(hostless.PeerLostError, match="a rank has left"):
+                queue.wait()
+        assert receive.status.lost and calls == [1]
+        fresh = ranks.recv_init(into, 0, 99)
+        with pytest.raises(hostless.PeerLostError):
+            hostless.match(fresh)
+
+    hostless.run_threads(2, body)
+
+
+def test_limits():
+    def body(comm):
+        ranks = hostless.Communicator(comm, limit=0.2)
+        _, receive, _, _ = both(ranks, comm.rank)
+        queue = hostless.Queue(limit=0.2)
+        queue.enqueue_start(receive)
+        queue.enqueue_wait(receive)
+        with pytest.raises(hostless.PeerLostError):
+            queue.wait()
+        with pytest.raises(hostless.PeerLostError):
+            hostless.match(ranks.recv_init(np.zeros(1), 1 - comm.rank, 8 + comm.rank))
+        comm.barrier()
+
+    hostless.run_threads(2, body)
+
+
+def test_a_block_that_an_exception_leaves_tells_the_others():
+    def body(comm):
+        begin = time.monotonic()
+        with pytest.raises(ZeroDivisionError if comm.rank == 0 else hostless.PeerLostError):
+            with hostless.Communicator(comm) as ranks, hostless.Queue() as queue:
+                _, receive, _, _ = both(ranks, comm.rank)
+                queue.enqueue_start(receive)
+                queue.enqueue_wait(receive)
+                if comm.rank == 0:
+                    1 / 0  # noqa: B018
+        assert time.monotonic() - begin < 60  # of 600 that a wait may take
+
+    hostless.run_threads(2, body)
