@@ -30,8 +30,9 @@ PyType_Slot request_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_re
 
 void bind_requests(nb::module_& module) {
   nb::class_<BufferWords>(module, "BufferWords", "Where an array lies.")
-      .def("__init__", [](BufferWords* self, std::uintptr_t address,
-                          std::size_t bytes) { new (self) BufferWords{address, bytes}; });
+      .def("__init__", [](BufferWords* self, std::uintptr_t address, std::size_t bytes) {
+        new (self) BufferWords{address, bytes};
+      });
   nb::class_<HeldRequest>(module, "HeldRequest", nb::type_slots(request_slots),
                           "A message or collective that is started again and again, or a match of some.")
       .def("free", &HeldRequest::free)
@@ -65,11 +66,12 @@ void bind_requests(nb::module_& module) {
 void bind_queues(nb::module_& module) {
   bind_requests(module);
   nb::class_<HeldQueue>(module, "HeldQueue", "Work that is done in order.")
-      .def("__init__",
-           [](HeldQueue* self, std::string const& type, std::uintptr_t stream, nb::object kept) {
-             new (self) HeldQueue(type, stream, std::move(kept));
-           },
-           nb::arg("type"), nb::arg("stream"), nb::arg("kept").none())
+      .def(
+          "__init__",
+          [](HeldQueue* self, std::string const& type, std::uintptr_t stream, nb::object kept) {
+            new (self) HeldQueue(type, stream, std::move(kept));
+          },
+          nb::arg("type"), nb::arg("stream"), nb::arg("kept").none())
       .def("enqueue_start", &HeldQueue::enqueue_start)
       .def("enqueue_wait", &HeldQueue::enqueue_wait)
       .def("enqueue_wait_all", &HeldQueue::enqueue_wait_all)

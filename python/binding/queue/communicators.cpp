@@ -94,7 +94,8 @@ void HeldRequest::let_go() noexcept {
 }
 
 Request& HeldRequest::checked() {
-  if (process_ != getpid()) refuse("a request of another process (a fork takes none along). Make it after the fork.");
+  if (process_ != getpid())
+    refuse("a request of another process (a fork takes none along). Make it after the fork.");
   return request_;
 }
 

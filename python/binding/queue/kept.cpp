@@ -59,7 +59,8 @@ void call_function(PyObject* function) {
   Back const back;
   try {
     Inside const inside;
-    nb::handle(function)();
+    nb::handle const callable(function);
+    callable();
   } catch (abi::__forced_unwind&) {  // the interpreter went meanwhile
     stay();
   }

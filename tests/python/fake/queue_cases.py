@@ -10,7 +10,7 @@ import pytest
 
 import hostless
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "queue"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "queues"))
 from queue_worlds import World, check  # noqa: E402
 
 PLAYED = ctypes.CDLL(os.path.join(os.environ["HOSTLESS_PLUGIN_DIR"], "libhostless_cuda.so"))

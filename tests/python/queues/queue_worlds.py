@@ -1,6 +1,7 @@
 """Programs of queues made up at random, and what must come of them: every rank makes the same one from its seed."""
 
 import numpy as np
+import pytest
 
 import hostless
 
@@ -94,3 +95,27 @@ def check(world, communicator, queue, make=np.zeros):
             assert request.status == (message[end], message[2], sent, world.steps, False)
     for request in everything:
         request.free()
+
+
+def pair(body):
+    """body(communicator, rank, queue) on two ranks."""
+    def on_rank(comm):
+        with hostless.Communicator(comm) as ranks, hostless.Queue(limit=30) as queue:
+            return body(ranks, comm.rank, queue)
+
+    return hostless.run_threads(2, on_rank)
+
+
+def both(ranks, rank, count=4, kind="f8"):
+    """A send to the other of two ranks and a receive from it, matched, with their arrays."""
+    out, into = np.zeros(count, kind), np.zeros(count, kind)
+    send, receive = ranks.send_init(out, 1 - rank, 3), ranks.recv_init(into, 1 - rank, 3)
+    hostless.match([send, receive])
+    return send, receive, out, into
+
+
+def refused(why, act, *parts):
+    with pytest.raises(hostless.QueueError) as told:
+        act()
+    assert told.value.why == why and all(part in str(told.value) for part in parts), (told.value.why, str(told.value))
+    assert isinstance(told.value, hostless.UsageError)
