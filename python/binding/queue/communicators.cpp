@@ -89,8 +89,11 @@ void HeldRequest::let_go() noexcept {
     static_cast<void>(new Request(std::move(request_)));
     return;
   }
-  nb::gil_scoped_release const release;
-  request_ = {};
+  {
+    nb::gil_scoped_release const release;
+    request_ = {};
+  }
+  drop_unkept();
 }
 
 Request& HeldRequest::checked() {
@@ -102,8 +105,11 @@ Request& HeldRequest::checked() {
 void HeldRequest::free() {
   refuse_in_function("the end of a request");
   Request& mine = checked();
-  Away const away;
-  mine.free();
+  {
+    Away const away;
+    mine.free();
+  }
+  drop_unkept();
 }
 
 bool HeldRequest::is_matched() {

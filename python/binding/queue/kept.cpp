@@ -27,12 +27,13 @@ int drop_pending(void*) {
 }
 
 void drop_later(PyObject* object) noexcept {
-  if (Py_IsInitialized() == 0) return;  // the process ends, and its memory with it
   auto* const one = new (std::nothrow) Unkept{object, nullptr};
   if (one == nullptr) return;
   one->next = unkept.load();
   while (!unkept.compare_exchange_weak(one->next, one)) {
   }
+  // While the interpreter goes, objects that go with it still drop what they kept.
+  if (Py_IsInitialized() == 0) return;
   if (!is_pending.exchange(true) && Py_AddPendingCall(drop_pending, nullptr) != 0) is_pending = false;
 }
 

@@ -57,8 +57,12 @@ HeldQueue::~HeldQueue() {
     }
     return;
   }
-  nb::gil_scoped_release const release;
-  queue_.reset();
+  {
+    nb::gil_scoped_release const release;
+    queue_.reset();
+  }
+  stream_.reset();
+  drop_unkept();
 }
 
 // Without the GIL, which a function may need that a call waits for; inside a function the library refuses.
@@ -130,6 +134,7 @@ void HeldQueue::close() {
   if (!queue_) return;
   use([this](Queue&) { queue_.reset(); });
   stream_.reset();
+  drop_unkept();
 }
 
 }  // namespace hostless::python
