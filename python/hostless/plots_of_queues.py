@@ -137,10 +137,12 @@ def improvements_of(lives: dict) -> dict:
     found: dict = {}
     for size, lines in lives.items():
         for label, runs in lines.items():
+            if label.endswith(f", {WORDS['host']}"):
+                continue
             host = lines.get(_host_of(label, lines), {})
             for ranks, run in runs.items():
-                if ranks > 1 and ranks in host and runs is not host:
-                    found.setdefault((size, label), {})[run.edge] = 100 * (host[ranks].time.median / run.time.median - 1)
+                if ranks > 1 and ranks in host:
+                    found.setdefault((size, label), {})[run.edge] = 100 * (host[ranks].time.median - run.time.median) / run.time.median
     if not found:
         raise ValueError("no queue on several ranks with the host beside it (nothing can be compared). Measure with --ranks 2 or more.")
     return found

@@ -18,24 +18,24 @@ namespace {
 /// The buffers of a request, which go after it.
 class Buffers {
  public:
-  Buffers(std::shared_ptr<queue::RequestState> state, Kept kept, bool may_be_used_late)
+  Buffers(std::shared_ptr<queue::RequestState> state, PythonReference kept, bool may_be_used_late)
       : state_(std::move(state)), kept_(std::move(kept)), may_be_used_late_(may_be_used_late) {}
   ~Buffers() {
     bool const is_kept = may_be_used_late_ && Request(state_).status().lost;
     state_.reset();
-    if (is_kept) static_cast<void>(new Kept(std::move(kept_)));  // for ever (docs/waits.md)
+    if (is_kept) static_cast<void>(new PythonReference(std::move(kept_)));  // for ever (docs/waits.md)
   }
   Buffers(Buffers const&) = delete;
   Buffers& operator=(Buffers const&) = delete;
 
  private:
   std::shared_ptr<queue::RequestState> state_;
-  Kept kept_;
+  PythonReference kept_;
   bool may_be_used_late_;
 };
 
 // A handle that stands for both.
-Request with_buffers(Request const& made, Kept kept, bool may_be_used_late) {
+Request with_buffers(Request const& made, PythonReference kept, bool may_be_used_late) {
   auto const all = std::make_shared<Buffers>(made.state(), std::move(kept), may_be_used_late);
   return Request(std::shared_ptr<queue::RequestState>(all, made.state().get()));
 }

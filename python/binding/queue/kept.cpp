@@ -45,7 +45,7 @@ struct Inside {
 
 }  // namespace
 
-Kept keep(nb::object object) { return {object.release().ptr(), drop_later}; }
+PythonReference keep(nb::object object) { return {object.release().ptr(), drop_later}; }
 
 void drop_unkept() {
   for (Unkept* one = unkept.exchange(nullptr); one != nullptr;) {

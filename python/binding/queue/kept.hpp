@@ -9,8 +9,8 @@ namespace hostless::python {
 
 /// A reference that any thread may let go of, with or without the GIL: it is dropped later, by whoever calls
 /// drop_unkept or by the main thread of the interpreter.
-using Kept = std::shared_ptr<PyObject>;
-Kept keep(nanobind::object object);
+using PythonReference = std::shared_ptr<PyObject>;
+PythonReference keep(nanobind::object object);
 /// Drops what was let go of. With the GIL.
 void drop_unkept();
 

@@ -108,7 +108,7 @@ void HeldQueue::enqueue_wait_all() {
 }
 
 void HeldQueue::enqueue_function(nb::object function) {
-  Kept const kept = keep(std::move(function));
+  PythonReference const kept = keep(std::move(function));
   use([&](Queue& queue) { queue.enqueue_function([kept] { call_function(kept.get()); }); });
 }
 

@@ -122,7 +122,7 @@ class HeldQueue {
   auto use(Call const& call);
 
   std::unique_ptr<Queue> queue_;
-  Kept stream_;
+  PythonReference stream_;
   std::atomic<bool> busy_{false};
   long const process_;
 };

@@ -62,7 +62,7 @@ def test_random_programs(vendor, ranks, progress, tmp_path):
 
 def test_by_libfabric(tmp_path):
     said = subprocess.run([hostless.command(), "doctor"], capture_output=True, text=True, timeout=120, check=False).stdout
-    if not any(line.split()[:2] == ["ofi", "found"] for line in said.splitlines()):
+    if not re.search("ofi +found", said):
         pytest.skip("no queue type ofi here")
     check_all_good("openmpi", 2, words(transport="ofi", kind="ofi", seeds=6), tmp_path)
 
