@@ -180,13 +180,22 @@ def _looks(labels) -> dict:
 def _figure(rows: int, columns: int):
     from matplotlib import pyplot
 
-    figure = pyplot.figure(figsize=(4.6 * columns, 3.2 * rows + 0.9), layout="constrained")
+    figure = pyplot.figure(figsize=(max(6, 4.6 * columns), 3.2 * rows + 0.9), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def _legend(figure, cells) -> None:
+def _legend(figure, cells, columns: int) -> None:
     shown = {text: handle for cell in cells for handle, text in zip(*cell.get_legend_handles_labels())}
-    figure.legend(shown.values(), shown.keys(), frameon=False, fontsize=8, ncols=3, loc="outside lower center")
+    figure.legend(shown.values(), shown.keys(), frameon=False, fontsize=8, ncols=columns, loc="outside lower center")
+
+
+def _number(axis, numbers) -> None:
+    """These and no others stand at an axis."""
+    from matplotlib import ticker
+
+    axis.set_major_locator(ticker.FixedLocator(numbers))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def draw_ping_pong(found: dict):
@@ -200,7 +209,7 @@ def draw_ping_pong(found: dict):
         cell.set_yscale("log")
         cell.set_xlabel("bytes")
         cell.set_ylabel(what)
-    _legend(figure, [latency])
+    _legend(figure, [latency], 3)
     return figure
 
 
@@ -218,10 +227,11 @@ def draw_scaling(speedups: dict, log_too: bool):
                 cell.set_yscale("log", base=2)
             else:
                 cell.set_ylim(bottom=0)
+            _number(cell.xaxis, numbers)
             cell.set_title(_problem(size), fontsize=10)
             cell.set_xlabel("ranks")
             cell.set_ylabel("speedup over the host on one")
-    _legend(figure, cells.flat)
+    _legend(figure, cells.flat, 3 if log_too else 2)
     return figure
 
 
@@ -240,7 +250,7 @@ def draw_improvement(found: dict):
     cell.set_xlabel("edge of a rank's box, cells")
     cell.set_ylabel("per cent faster than the host")
     cell.grid(True, which="major")
-    _legend(figure, [cell])
+    _legend(figure, [cell], 2)
     return figure
 
 
