@@ -70,20 +70,20 @@ queue.enqueue_function(print, "told")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "told\n", "")
 
 
-def test_a_thread_that_waits_is_told_of_the_end():
+def test_a_thread_that_waits_does_not_hold_up_the_end():
     assert script(START + ALONE + """
 hostless.match([receive, send])
 queue.enqueue_start(receive)
 queue.enqueue_wait(receive)
-def wait(told=print, aborted=hostless.AbortedError):
+def wait(aborted=hostless.AbortedError):
     try:
         queue.wait()
-    except aborted:
-        told("aborted", flush=True)
+    except aborted:  # where the interpreter is still there when it comes back
+        pass
 threading.Thread(target=wait, daemon=True).start()
 time.sleep(0.3)
-print("over", flush=True)
-""", seconds=120) == "over\naborted\n"
+print("over")
+""", seconds=120) == "over\n"  # of 600 seconds that a wait may take
 
 
 def test_forks_leave_queues_to_the_parent():
