@@ -88,7 +88,7 @@ ChildEnd run_quietly(ChildCommand const& command) {
   setpgid(child, child);  // as the child does: whoever comes first
   take_along(child);
   until_it_is_known.over();
-  auto const status = wait_for_child(child, Deadline::after(command.longest_s));
+  auto const status = wait_for_child(child, Deadline::after(command.longest_s), command.nap_s);
   if (!status) end_in_order(child);
   take_along(0);
   ChildEnd end{0, {}, output.text(), errors.text()};

@@ -15,6 +15,8 @@ struct ChildCommand {
   std::vector<std::pair<std::string, std::string>> environment;  ///< beside this process's
   bool is_heard = false;  ///< what it prints is kept; else it goes nowhere
   double longest_s = 120;
+  /// Between two looks whether it has ended; 0: as all waits. What is timed is not to be kept from its processors.
+  double nap_s = 0;
 };
 /// What became of it.
 struct ChildEnd {

@@ -9,11 +9,17 @@
 
 namespace hostless {
 
-/// What waitpid says of a child that ends before the deadline.
-inline std::optional<int> wait_for_child(pid_t child, Deadline deadline) {
+/// What waitpid says of a child that ends before the deadline. nap_s: more than that of all waits, between two looks.
+inline std::optional<int> wait_for_child(pid_t child, Deadline deadline, double nap_s = 0) {
   int status = 0;
   pid_t seen = 0;
-  wait_for([&] { return (seen = waitpid(child, &status, WNOHANG)) != 0; }, [] { return false; }, deadline);
+  auto const ended = [&] {
+    seen = waitpid(child, &status, WNOHANG);
+    if (seen == 0 && nap_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(nap_s));
+    return seen != 0;
+  };
+  wait_for(
+      ended, [] { return false; }, deadline);
   if (seen != child) return {};
   return status;
 }

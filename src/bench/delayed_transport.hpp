@@ -19,7 +19,11 @@ class DelayedTransport final : public Transport {
   /// inner  the threads transport of this rank, which lives as long
   /// Errors  usage  ranks that are processes: they have no clock in common
   DelayedTransport(Transport& inner, double latency_s);
-  Capabilities capabilities() const override { return inner_.capabilities(); }
+  Capabilities capabilities() const override {
+    Capabilities can = inner_.capabilities();
+    can.threads_as_ranks = false;  // memory that ranks share would know no latency
+    return can;
+  }
   Group& group() override { return inner_.group(); }
   std::unique_ptr<Endpoint> bind(Binding const& binding) override;
 

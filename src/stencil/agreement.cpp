@@ -59,7 +59,8 @@ std::uint64_t hash_of(Grid const& grid, StencilKernel const& kernel, StencilOpti
   for (std::int64_t const n : {std::int64_t{kernel.axes}, std::int64_t{kernel.star},
                                std::int64_t{kernel.fields}, std::int64_t{kernel.coefficients},
                                static_cast<std::int64_t>(kernel.value_bytes), std::int64_t{options.depth},
-                               std::int64_t{options.block_steps}, static_cast<std::int64_t>(options.route)})
+                               std::int64_t{options.block_steps}, static_cast<std::int64_t>(options.route),
+                               static_cast<std::int64_t>(options.share), std::int64_t{options.overlap}})
     hash.add(n);
   return hash.value();
 }

@@ -15,8 +15,6 @@ constexpr std::int64_t line = 64, huge_page = std::int64_t{1} << 21;
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 }  // namespace
 
-void GridArray::Released::operator()(std::byte* memory) const { (void)::munmap(memory, bytes); }
-
 GridArray::GridArray(Box const& box, std::array<std::int64_t, 3> halo, std::size_t value_bytes)
     : box_(box), bytes_(static_cast<std::int64_t>(value_bytes)) {
   std::int64_t const values_a_line = line / bytes_;
@@ -37,7 +35,7 @@ GridArray::GridArray(Box const& box, std::array<std::int64_t, 3> halo, std::size
     throw Error(ErrorCode::environment, fmt::format("no memory for an array of {} bytes of a stencil (cells "
                                                     "and halo). Use more ranks, or a smaller grid.",
                                                     bytes));
-  memory_ = {static_cast<std::byte*>(memory), Released{bytes}};
+  memory_ = {static_cast<std::byte*>(memory), [bytes](std::byte* first) { (void)::munmap(first, bytes); }};
   if (values * bytes_ >= 2 * huge_page)
     (void)::madvise(memory, bytes, MADV_HUGEPAGE);  // fewer misses in address translation
   first_ = memory_.get() + (halo[0] * stride_[0] + halo[1] * stride_[1] + before + shift) * bytes_;

@@ -17,6 +17,11 @@ class GridArray {
   /// Zero everywhere; large ones get their memory where and when they are written first.
   /// Errors  environment  no memory
   GridArray(Box const& box, std::array<std::int64_t, 3> halo, std::size_t value_bytes);
+  GridArray(GridArray&&) = default;
+  GridArray& operator=(GridArray&&) = default;
+
+  /// Another one of the same cells in the same memory, which lives as long as any of them.
+  GridArray of_same_cells() const { return *this; }
 
   std::byte* at(std::int64_t a, std::int64_t b, std::int64_t c) const {
     return first_ +
@@ -28,11 +33,9 @@ class GridArray {
   Box const& box() const { return box_; }
 
  private:
-  struct Released {
-    std::size_t bytes = 0;
-    void operator()(std::byte* memory) const;
-  };
-  std::unique_ptr<std::byte, Released> memory_{nullptr, Released{}};
+  GridArray(GridArray const&) = default;
+
+  std::shared_ptr<std::byte> memory_;
   std::byte* first_ = nullptr;
   Box box_{};
   std::array<std::int64_t, 3> stride_{1, 1, 1};

@@ -40,6 +40,14 @@ int cheapest_depth(BoxPartition const& partition, StencilKernel const& kernel, S
   return best;
 }
 
+std::int64_t cells_of_box(BoxPartition const& partition) {
+  return partition.thinnest(0) * partition.thinnest(1) * partition.thinnest(2);
+}
+std::int64_t box_bytes(BoxPartition const& partition, StencilKernel const& kernel) {
+  return cells_of_box(partition) * static_cast<std::int64_t>(kernel.value_bytes) *
+         (2 * kernel.fields + kernel.coefficients);
+}
+
 bool has_room(Grid const& grid, StencilKernel const& kernel, int ranks, int depth) {
   BoxPartition partition{grid, {1, 1, 1}};
   try {
@@ -79,11 +87,7 @@ StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& ker
                                               "{} (a deeper halo would come from more than the "
                                               "neighbour). Use a depth of at most {}, or fewer ranks.",
                                               options.depth, most, most));
-  std::int64_t cells = 1;
-  for (int a = 0; a < 3; ++a) cells *= partition.thinnest(a);
-  std::int64_t const box_bytes =
-      cells * static_cast<std::int64_t>(kernel.value_bytes) * (2 * kernel.fields + kernel.coefficients);
-  int const wanted_block = box_bytes <= cache_bytes ? 1 : kernel.axes == 3 ? 8 : 16;
+  int const wanted_block = box_bytes(partition, kernel) <= cache_bytes ? 1 : kernel.axes == 3 ? 8 : 16;
   StepsChosen chosen;
   chosen.depth = options.depth > 0 ? options.depth
                                    : std::min(most, std::max({cheapest_depth(partition, kernel, costs, most),
@@ -98,7 +102,9 @@ StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& ker
 
 int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most) {
   // 64 x 64 cells on two threads of two: 0.41 us a step, on one 0.54 (jacobi2d, fp32; docs/performance-cpu.md)
-  constexpr double stepped_often = 2048, worth_starting = 1 << 21, stepped_once = 1 << 16;
+  // of three axes halos are planes: 16^3 cells, periodic, 2.2 us and 1.4 (jacobi3d, fp64)
+  double const stepped_often = kernel.axes == 3 ? 2560 : 2048;
+  constexpr double worth_starting = 1 << 21, stepped_once = 1 << 16;
   double cells = kernel.fields;
   for (std::int64_t const extent : grid.extent) cells *= static_cast<double>(extent);
   double const worth =
@@ -109,11 +115,33 @@ int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::i
   return ranks;
 }
 
+std::optional<BoxPartition> slabs_side_by_side(Grid const& grid, StencilKernel const& kernel,
+                                               StencilOptions const& options, int ranks,
+                                               std::int64_t cache_bytes) {
+  constexpr int thin =
+      4;  // radii: of thinner slabs the outer ones, with rows that stay, have much less to do
+  // 48^3 cells on two threads: 10.9 us a step, with halos 9.4; 64^3: 21.5 and 22.2 (jacobi3d, fp32)
+  constexpr std::int64_t worth_waiting_for = 1 << 17;
+  BoxPartition const slabs{grid, {ranks, 1, 1}};
+  bool const is_cut_so =
+      options.ranks_along == std::array<int, 3>{0, 0, 0} || options.ranks_along == slabs.ranks_along;
+  bool const is_open = options.share != ShareCells::never && options.depth == 0 && options.block_steps <= 1 &&
+                       !options.overlap && options.route == Route::direct && options.nodes.nodes() <= 1;
+  bool const can_be =
+      ranks > 1 && is_cut_so && is_open && kernel.radius[0] > 0 && slabs.thinnest(0) >= kernel.radius[0];
+  bool const pays = slabs.thinnest(0) >= thin * kernel.radius[0] &&
+                    cells_of_box(slabs) * kernel.fields >= worth_waiting_for &&
+                    box_bytes(slabs, kernel) <= cache_bytes;
+  if (!can_be || !(pays || options.share == ShareCells::always)) return std::nullopt;
+  return slabs;
+}
+
 std::array<bool, 3> wrapped_axes(BoxPartition const& partition, StencilKernel const& kernel,
                                  StepsChosen const& chosen) {
   std::array<bool, 3> found{};
   for (std::size_t a = 0; a < 3; ++a)
-    found[a] = chosen.block_steps == 1 && kernel.radius[a] > 0 && partition.ranks_along[a] == 1 &&
+    found[a] = chosen.block_steps == 1 && kernel.radius[a] > 0 &&
+               (partition.ranks_along[a] == 1 || chosen.shares) &&
                partition.grid.boundary[a] == GridBoundary::periodic;
   return found;
 }

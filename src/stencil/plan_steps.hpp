@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "hostless/plan/boxes.hpp"
 #include "hostless/stencil/kernel.hpp"
@@ -13,6 +14,7 @@ namespace hostless {
 /// How many steps go between two exchanges and into one pass.
 struct StepsChosen {
   int depth = 1, block_steps = 1;
+  bool shares = false;  ///< of `slabs_side_by_side`
 };
 /// Steps that halos may be deep, by the thinnest box of axes that have any; 0: not even one.
 int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel);
@@ -26,13 +28,22 @@ int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel);
 StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& kernel,
                          StencilOptions const& options, StencilCosts const& costs, std::int64_t cache_bytes);
 
+/// Slabs along the first axis in which ranks of one memory step arrays that all of them share, one step at a time:
+/// what a rank reads of others lies where they have written it. None where they cannot be
+/// (StencilOptions::share), and, unless always, where a slab has few cells, is thin, or gains by blocking (cache_bytes as
+/// above).
+std::optional<BoxPartition> slabs_side_by_side(Grid const& grid, StencilKernel const& kernel,
+                                               StencilOptions const& options, int ranks,
+                                               std::int64_t cache_bytes);
+
 /// How many of `most` threads are worth it as ranks for so many steps of a grid where the caller left it open:
 /// each has cells that take longer than its share in exchanges, and altogether more to do than starting it takes.
 /// None whose halo of `depth` steps (0: of one) would not fit.
 int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most);
 
 /// Periodic axes that are not cut and whose ends need no exchange: a rank copies a radius of cells from one end
-/// beyond the other before each step. A pass of several steps cannot, and has halos as deep there too.
+/// beyond the other before each step, in shared arrays that which steps it. A pass of several steps cannot, and has
+/// halos as deep there too.
 std::array<bool, 3> wrapped_axes(BoxPartition const& partition, StencilKernel const& kernel,
                                  StepsChosen const& chosen);
 

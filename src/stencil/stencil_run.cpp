@@ -15,6 +15,7 @@
 #include "stencil/halo_exchange.hpp"
 #include "stencil/pass.hpp"
 #include "stencil/plan_steps.hpp"
+#include "stencil/shared_cells.hpp"
 
 namespace hostless {
 
@@ -79,7 +80,8 @@ struct StencilRun::Parts {
   std::array<bool, 3> wraps;  ///< axes whose far end this rank copies beyond this one itself
   Pass pass;
   std::array<std::int64_t, 3> halo{};
-  bool exchanges = false;  ///< a neighbour has cells that this rank reads, which may be itself
+  bool exchanges = false;               ///< a neighbour has cells that this rank reads, which may be itself
+  std::shared_ptr<SharedCells> shared;  ///< whose arrays these are, of StepsChosen::shares
   std::vector<GridArray> now, next, coefficients;
   /// What a step reads and writes, before and after now and next have changed places an odd number of times.
   std::array<StepArrays, 2> arrays_of;
@@ -105,19 +107,28 @@ struct StencilRun::Parts {
     for (std::size_t a = 0; a < 3; ++a) {
       // where no other rank is, nothing lies beyond the grid but what Neumann ends mirror
       bool const has_neighbours =
-          partition.ranks_along[a] > 1 || (grid.boundary[a] == GridBoundary::periodic && !wraps[a]);
+          !chosen.shares &&
+          (partition.ranks_along[a] > 1 || (grid.boundary[a] == GridBoundary::periodic && !wraps[a]));
       halo[a] = std::int64_t{has_neighbours ? chosen.depth : pass.mirrors(a) ? 1 : 0} * kernel.radius[a];
       exchanges = exchanges || (has_neighbours && kernel.radius[a] > 0);
     }
     given.assign(at(kernel.arrays()), 0);
   }
 
+  void share() {
+    shared = SharedCells::of_all(transport.group(), grid, kernel, halo);
+    now = shared->now(), next = shared->next(), coefficients = shared->coefficients();
+    set_arrays();
+  }
   void allocate() {
     for (int f = 0; f < kernel.fields; ++f) {
       now.emplace_back(box, halo, kernel.value_bytes);
       next.emplace_back(box, halo, kernel.value_bytes);
     }
     for (int c = 0; c < kernel.coefficients; ++c) coefficients.emplace_back(box, halo, kernel.value_bytes);
+    set_arrays();
+  }
+  void set_arrays() {
     arrays_of[0] = {pointers(now), pointers(next)};
     arrays_of[1] = {pointers(next), pointers(now)};
     for (StepArrays& one : arrays_of)
@@ -154,9 +165,10 @@ struct StencilRun::Parts {
     return found;
   }
 
-  /// Box and halo, where the grid goes on.
+  /// Box and halo, where the grid goes on; of shared cells the box, for those around it are others'.
   Box with_halo() const {
     Box grown = box;
+    if (shared) return grown;
     for (std::size_t a = 0; a < 3; ++a) {
       bool const ends = grid.boundary[a] != GridBoundary::periodic;
       grown.low[a] = ends ? std::max(box.low[a] - halo[a], std::int64_t{0}) : box.low[a] - halo[a];
@@ -263,6 +275,7 @@ struct StencilRun::Parts {
     for (GridArray const& one : now) pass.mirror(one, with_halo());
     if (is_first)
       for (GridArray const& one : next) pass.mirror(one, with_halo());  // what stays as given
+    if (shared) shared->took(transport.group().rank());
     return true;
   }
   /// Steps, after an exchange where halos are used up: a look, or an ear for others, does not use them up, so
@@ -276,7 +289,9 @@ struct StencilRun::Parts {
       if (!fetch_halos(some, inner)) return false;
     }
     for (std::int64_t left = count; left > 0; some = next_pass(left, chosen.block_steps, looks)) {
-      left -= some, lasting -= some;
+      if (shared && !shared->await_neighbours(transport.group().rank(), wraps[0], exchange->exchange()))
+        return false;
+      left -= some, lasting -= some, to_come -= some, steps += some, taken += some;
       Box const wanted = pass.grown(box, exchanges ? static_cast<int>(lasting) : 0);
       if (inner.cells() > 0) {
         for (Box const& piece : around(inner, wanted)) take(some, piece, lasting > 0);
@@ -285,10 +300,8 @@ struct StencilRun::Parts {
         take(some, wanted, lasting > 0);
       }
       if (some % 2 != 0) now.swap(next), turn = 1 - turn;
+      if (shared) shared->took(transport.group().rank());
     }
-    to_come -= count;
-    steps += count;
-    taken = count;
     return true;
   }
 
@@ -387,15 +400,23 @@ StencilRun::StencilRun(Transport& transport, Grid const& grid, StencilKernel con
                               group.rank()));
     partition = partition_for(group, grid, kernel, options);
   });
-  StencilCosts costs;
-  if (options.depth == 0 && deepest_halo(partition, kernel) > 0)
-    costs = measure_costs(transport, partition, kernel, options);
   std::int64_t const cache = group.min(plain_bytes(kernel, grid));  // machines may differ
-  group.together([&] {
-    StepsChosen const steps = choose_steps(partition, kernel, options, costs, cache);
-    parts_ = std::make_unique<Parts>(transport, partition, kernel, steps);
-    parts_->allocate();
-  });
+  std::optional<BoxPartition> slabs;
+  if (transport.capabilities().threads_as_ranks)
+    slabs = slabs_side_by_side(grid, kernel, options, group.size(), cache);
+  if (slabs) {
+    parts_ = std::make_unique<Parts>(transport, *slabs, kernel, StepsChosen{1, 1, true});
+    parts_->share();
+  } else {
+    StencilCosts costs;
+    if (options.depth == 0 && deepest_halo(partition, kernel) > 0)
+      costs = measure_costs(transport, partition, kernel, options);
+    group.together([&] {
+      StepsChosen const steps = choose_steps(partition, kernel, options, costs, cache);
+      parts_ = std::make_unique<Parts>(transport, partition, kernel, steps);
+      parts_->allocate();
+    });
+  }
   parts_->bind(options);
 }
 
@@ -406,6 +427,7 @@ BoxPartition const& StencilRun::partition() const { return parts_->partition; }
 Box const& StencilRun::box() const { return parts_->box; }
 int StencilRun::depth() const { return parts_->chosen.depth; }
 int StencilRun::block_steps() const { return parts_->chosen.block_steps; }
+bool StencilRun::shares_cells() const { return parts_->chosen.shares; }
 std::int64_t StencilRun::steps() const { return parts_->steps; }
 void StencilRun::count_from(std::int64_t steps) { parts_->steps = steps; }
 

@@ -112,16 +112,80 @@ class StencilBeside(Bench):
                 break
         self.assertTrue(depths[0] < depths[1] <= depths[2], depths)
 
-    def test_a_rival(self):
-        self.write("rival", "#!/bin/sh\necho \"$@\" >>said\necho Single GPU jacobi relaxation\necho sample, $2, $4, $6, 1, 2, 1, 0.004, 0.008\n")
-        (self.folder / "rival").chmod(0o755)
-        words = ("--size", "30x20", "--variants", "copy", "--rival")
-        row = self.bench("jacobi2d", *words, "./rival")["variants"][-1]
-        self.assertEqual((row["name"], row["label"]), ("rival", "./rival"))
-        self.assertAlmostEqual(row["median_us"], 0.004 * 1e6 / 8, delta=1e-9)
-        self.assertEqual(self.content("said").decode().splitlines(), ["-nx 20 -ny 30 -niter 8 -nccheck 8 -csv"] * 3)
-        for rival, says in (("false", "it ended with code 1"), ("echo nothing", "it printed no line"), ("./absent", "absent")):
-            self.assertIn(says, self.bench("jacobi2d", *words, rival)["variants"][-1]["problem"])
+    def rival(self, name, *lines):
+        """A program that says so, after it has kept the words it was given in `said`."""
+        self.write(name, "\n".join(("#!/bin/sh", f"echo \"$0 $*\" >>said", *lines, "")))
+        (self.folder / name).chmod(0o755)
+        return f"./{name}"
+
+    def said(self):
+        lines = self.content("said").decode().splitlines()
+        (self.folder / "said").unlink()
+        return lines
+
+    def test_rivals_of_nvidia(self):
+        several = self.rival("several", "echo Single GPU jacobi relaxation", "echo sample, $2, $4, $6, 1, 2, 1, 0.004, 0.008")
+        single = self.rival("single", "echo single, $2, $4, $6, 1, 0.008")
+        report = self.bench("jacobi2d", "--size", "30x20", "--variants", "copy,blocked", "--rival", several, "--rival", f"one={single}")
+        ours, rival, one = report["variants"][1:]
+        words = "-nx 20 -ny 30 -niter 8 -nccheck 8 -csv"
+        self.assertEqual([(row["name"], row["label"], row["time_by"]) for row in (rival, one)],
+                         [("rival", f"{several} {words}", "csv"), ("one", f"{single} {words}", "csv")])
+        for row, us in ((rival, 500), (one, 1000)):
+            self.assertAlmostEqual(row["median_us"], us, delta=1e-9)
+            self.assertEqual(len(row["all_us"]), 3)
+            self.assertAlmostEqual(row["speedup"], us / ours["median_us"], delta=1e-9 * row["speedup"])
+        self.assertEqual(sorted(self.said()), sorted([f"{several} {words}", f"{single} {words}"] * 4))  # once before what is timed
+
+    def test_rivals_of_any_kind(self):
+        mine = self.rival("mine", "echo wrong 1 ms >&2", "echo 'after 16 steps: 3.2 ms'")
+        report = self.bench("wave", "--size", "12x9x10", "--ranks", 2, "--type", "fp32", "--no-bandwidth",
+                            "--rival", f"mine={mine} {{nx}}x{{ny}}x{{nz}} '{{steps}} {{type}}' {{ranks}} {{{{}}}}",
+                            "--rival", f"step={mine}", "--rival", f"wall={mine}",
+                            "--rival-time", "mine=after (?P<steps>[0-9]+) steps: (?P<ms>[0-9.]+)", "--rival-time", "step=: (?P<ms_per_step>\\S+) ms",
+                            "--rival-time", "wall=wall")
+        rows = {row["name"]: row for row in report["rivals"]}
+        self.assertEqual(rows["mine"]["command"], [mine, "10x9x12", "8 fp32", "2", "{}"])
+        self.assertAlmostEqual(rows["mine"]["median_us"], 3200 / 16, delta=1e-9)
+        self.assertAlmostEqual(rows["step"]["median_us"], 3200, delta=1e-9)
+        self.assertEqual([row["time_by"] for row in report["rivals"]], ["pattern", "pattern", "wall"])
+        self.assertGreater(rows["wall"]["best_us"], 10)  # a shell was started
+        for row in report["rivals"]:
+            self.assertAlmostEqual(row["speedup"], row["median_us"] / report["stencil"]["median_us"], delta=1e-9 * row["speedup"])
+        text = self.run_it("bench", "stencil", "--problem", "heat", "--size", "9x9", *BRIEF, "--no-bandwidth", "--rival", f"mine={mine}", "--rival-time",
+                           "(?P<ms>[0-9.]+) ms").stdout
+        self.assertIn("mine          125.000    125.000    125.000  ", text)  # what comes last, errors too, counts: of the 1 ms
+
+    def test_rivals_that_fail(self):
+        words = ("--size", "30x20", "--no-bandwidth")
+        code = self.rival("code", "echo no room >&2", "exit 3")
+        silent = self.rival("silent", "echo nothing")
+        slow = self.rival("slow", "sleep 60")
+        second = self.rival("second", "[ $(wc -l <said) -lt 2 ] || exit 5", "echo a, 1, 2, 8, 1, 0.008")
+        for command, more, says, starts in ((code, (), "it ended with code 3: no room", 1), (silent, (), "it printed no line of NAME", 1),
+                                            (silent, ("--rival-time", "took (?P<s>.*)"), "that 'took (?P<s>.*)' matches", 1),
+                                            (silent, ("--rival-time", "(?P<s>no.*)"), "its time was read as 'nothing'", 1),
+                                            (slow, ("--rival-limit", 0.2), "it did not end within 0.2 s", 1), (second, (), "it ended with code 5", 2)):
+            with self.subTest(command=command, more=more):
+                report = self.bench("jacobi2d", *words, "--rival", command, *more)
+                self.assertIn(says, report["rivals"][0]["problem"])
+                self.assertEqual(len(self.said()), starts)
+        text = self.run_it("bench", "stencil", "--problem", "jacobi2d", *words, *BRIEF, "--rival", code).stdout
+        self.assertIn("rival      not timed: it ended with code 3: no room", text)
+
+    def test_rivals_that_are_refused(self):
+        self.write("plain", "no program")
+        mine = self.rival("mine", "echo 1")
+        words = ("bench", "stencil", "--problem", "jacobi2d", "--size", "30x20", "--rival")
+        for more, says in ((("./absent",), "'./absent' cannot be started (there is no such file)"), (("./plain",), "the file is not executable"),
+                           (("no-such-program-anywhere",), "no folder of PATH"), ((f"{mine} {{nz}}",), "'{nz}' is no place"),
+                           ((f"{mine} 'open",), "a quote is open"), (("",), "no command"), (("a=" + mine, "--rival", "a=" + mine), "two of that name"),
+                           ((mine, "--rival-time", "[0-9]+"), "no group (?P<unit>...)"), ((mine, "--rival-time", "(?P<h>.*)"), "the group 'h' is no unit"),
+                           ((mine, "--rival-time", "(?P<s>.*) (?P<ms>.*)"), "a second time"), ((mine, "--rival-time", "(?P<s>.*"), "no regular expression"),
+                           ((mine, "--transport", "processes", "--variants", "copy"), "--rival with ranks of --transport processes")):
+            with self.subTest(more=more):
+                self.assertIn(says, self.refused(2, *words, *more))
+        self.assertFalse((self.folder / "said").exists())
 
     def test_refusals(self):
         words = ("bench", "stencil", "--problem", "heat")
@@ -132,7 +196,7 @@ class StencilBeside(Bench):
         self.assertIn("--variants", self.refused(2, *words, "--size", "9x9", "--no-compute"))
         self.assertIn("--transport processes beside the plain loop", self.refused(2, *words, "--size", "9x9", "--transport", "processes"))
         self.assertIn("--latency-us with --transport mpi", self.refused(2, *variants, "--latency-us", 5, "--transport", "mpi"))
-        self.assertIn("--rival with another stencil", self.refused(2, *variants, "--rival", "true"))
+        self.assertIn("--rival rival with heat", self.refused(2, *variants, "--rival", "true"))
         self.assertIn("--boundary with --variants", self.refused(2, *variants, "--boundary", "periodic"))
         self.assertIn("--no-bandwidth with --variants", self.refused(2, *variants, "--no-bandwidth"))
         self.assertIn("excludes", self.refused(2, *variants, "--overlap", "--no-compute"))

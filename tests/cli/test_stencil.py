@@ -139,11 +139,11 @@ class Files(Stencil):
         result = self.stencil("wave", "--size", "20x30", "--steps", 12, "--every", 4, "--ranks", 2, "--depth", 3, "--block-steps", 2,
                               "--boundary", "periodic,neumann", *self.outputs(2))
         self.assertEqual({key: result[key] for key in ("version", "problem", "size", "type", "boundary", "parameters", "fields", "transport",
-                                                       "ranks", "ranks_along", "route", "depth", "block_steps", "resumed_at", "steps",
+                                                       "ranks", "ranks_along", "route", "depth", "block_steps", "shares_cells", "resumed_at", "steps",
                                                        "status", "message", "checkpoints", "output")},
                          {"version": 1, "problem": "wave", "size": [20, 30], "type": "fp64", "boundary": ["periodic", "neumann"],
                           "parameters": {"k": 0.25}, "fields": ["u", "before"], "transport": "threads", "ranks": 2,
-                          "ranks_along": result["ranks_along"], "route": "direct", "depth": 3, "block_steps": 2, "resumed_at": 0,
+                          "ranks_along": result["ranks_along"], "route": "direct", "depth": 3, "block_steps": 2, "shares_cells": False, "resumed_at": 0,
                           "steps": 12, "status": "steps_done", "message": "", "checkpoints": 0, "output": ["v0.npy", "v1.npy"]})
         self.assertEqual(sorted(result["ranks_along"]), [1, 2])
         self.assertAlmostEqual(result["microseconds_per_step"], 1e6 * result["seconds"] / 12, delta=1e-6)

@@ -135,6 +135,7 @@ std::string wrong_at(Transport& transport, Point const& point, bool& refused) {
   options.depth = depths[point[depth]];
   options.block_steps = blocks[point[block]];
   options.overlap = point[beside] == 1;
+  options.share = point[block] == 1 ? ShareCells::always : ShareCells::chosen;
   options.limits = {60, 60};
   if (point[cut] == 1) options.ranks_along = {transport.group().size(), 1, 1};
   StencilStop stop;
@@ -171,12 +172,22 @@ void add_once_wrong(std::vector<Point>& found) {
       for (int const overlap : {0, 1}) found.push_back({which, 0, 0, boundary, 4, 1, 0, 3, 0, overlap});
 }
 
+/// What threads step in arrays that all share: every stencil, every end of the axis that is cut.
+void add_shared(std::vector<Point>& found) {
+  for (int which = 0; which < number_of_subjects; ++which)
+    for (int const first : {0, 1, 2})
+      for (int const last : {0, 1, 2})
+        found.push_back({which, (which + first) % 2, first, last, 0, 1, which == 1 || last == 1 ? 2 : 0, 3,
+                         first % 2, 0});
+}
+
 std::vector<Point> points() {
   if (char const* const all = std::getenv("HOSTLESS_FULL_PRODUCT"); all != nullptr && std::string(all) == "1")
     return all_points(
         sizes, {subject, precision, boundary_first, boundary_last, depth, block, shape, steps, cut, beside});
   std::vector<Point> found = cover_pairs(sizes);
   add_once_wrong(found);
+  add_shared(found);
   return found;
 }
 

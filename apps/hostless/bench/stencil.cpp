@@ -14,11 +14,13 @@
 #include "file_names.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/machine/bandwidth.hpp"
+#include "hostless/transport/mpi.hpp"
 #include "lists.hpp"
 #include "messages.hpp"
 #include "numbers.hpp"
 #include "options_of.hpp"
 #include "plain_loop.hpp"
+#include "rivals/rivals.hpp"
 #include "standard_output.hpp"
 #include "stencil/array_axes.hpp"
 #include "stencil/grid_options.hpp"
@@ -38,7 +40,8 @@ struct StencilBench {
   GpuWords gpus;
   MeasureOptions measure;
   bool no_bandwidth = false, no_compute = false, overlap = false;
-  std::string variants, rival;
+  std::string variants;
+  RivalWords rivals;
   double latency_us = 0;
   Provenance provenance;
 
@@ -190,7 +193,25 @@ std::string line_of(char const* what, bench::Timing const& timing, Json const& r
                      1e-6 * row["cells_per_second"].get<double>(), share);
 }
 
-int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& plain) {
+void tell_rivals(StencilBench const& o, Rivals const& rivals, Json& report) {
+  if (rivals.empty()) return;
+  report["rivals"] = rivals.rows(report["stencil"]["median_us"].get<double>() / us);
+  if (!o.measure.prints_table()) return;
+  for (Json const& row : report["rivals"]) {
+    std::string const name = row["name"];
+    if (row.contains("problem")) {
+      print("{:10} not timed: {}\n", name, row["problem"].get<std::string>());
+    } else {
+      print("{:10} {:10.3f} {:10.3f} {:10.3f}  {:.2f} times as long as ours: {}\n", name,
+            row["best_us"].get<double>(), row["median_us"].get<double>(), row["worst_us"].get<double>(),
+            row["speedup"].get<double>(), row["label"].get<std::string>());
+    }
+  }
+  std::fflush(stdout);
+}
+
+// report  filled by the first rank
+int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& plain, Json& report) {
   Group& group = transport.group();
   bool const first = group.rank() == 0;
   StencilKernel const kernel = o.grid.kernel(o.axes(), o.value_bytes());
@@ -205,7 +226,7 @@ int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& 
     if (first && !o.no_bandwidth) bandwidth = measure_triad_bandwidth(group.size(), 0.1);
   });
   if (!first) return equal ? 0 : 1;
-  Json report = bench_report("stencil", o.provenance, transport);
+  report = bench_report("stencil", o.provenance, transport);
   report["problem"] = o.grid.problem;
   report["size"] = o.grid.size;
   report["type"] = o.value_bytes() == 4 ? "fp32" : "fp64";
@@ -216,6 +237,7 @@ int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& 
   report["route"] = o.dealt.route;
   report["depth"] = run.depth();
   report["block_steps"] = run.block_steps();
+  report["shares_cells"] = run.shares_cells();
   report["steps"] = o.measure.protocol.steps;
   if (bandwidth > 0) report["bandwidth"] = bandwidth;
   report["stencil"] = row_of(o, times.stencil, kernel.fields, bandwidth);
@@ -226,11 +248,11 @@ int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& 
   report["bits"] = equal ? "equal" : "different";
   if (o.measure.prints_table()) {
     hostless::print(
-        "{}, {} cells, {}: {} ranks ({}), {} steps between exchanges, {} in a pass; "
-        "plain loop: {} threads\n",
-        o.grid.problem, shape_text(o.grid.size), report["type"].get<std::string>(), group.size(),
-        fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "), run.depth(), run.block_steps(),
-        plain[best]->threads());
+        "{}, {} cells, {}: {} ranks ({}), {}, {} in a pass; plain loop: {} threads\n", o.grid.problem,
+        shape_text(o.grid.size), report["type"].get<std::string>(), group.size(),
+        fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "),
+        run.shares_cells() ? "arrays that all share" : fmt::format("{} steps between exchanges", run.depth()),
+        run.block_steps(), plain[best]->threads());
     print("{:10} {:>10} {:>10} {:>10} {:>16} {:>10}\n", "", "best us", "median us", "worst us",
           "million cells/s", bandwidth > 0 ? "of memory" : "");
     print("{}{}", line_of("stencil", times.stencil, report["stencil"]),
@@ -239,7 +261,6 @@ int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& 
           report["bits"].get<std::string>());
     std::fflush(stdout);
   }
-  if (!o.measure.json.empty()) write_text(o.measure.json, json_text(report));
   return equal ? 0 : 1;
 }
 
@@ -262,12 +283,8 @@ void add_variants(CLI::App& c, StencilBench& o) {
              "Which share of the communication lay beside computing: by communication and computing alone")
       ->needs(variants)
       ->excludes(no_compute);
-  c.add_option(
-       "--rival", o.rival,
-       "A command of NVIDIA's multi-gpu-programming-models that is run beside them with -nx, -ny, -niter, "
-       "-nccheck and -csv (jacobi2d)")
-      ->needs(variants)
-      ->excludes(no_compute);
+  o.rivals.add(c);
+  c.get_option("--rival")->excludes(no_compute);
   c.add_option("--latency-us", o.latency_us,
                "Emulates a network between threads: what is sent arrives so many microseconds later")
       ->needs(variants)
@@ -277,12 +294,16 @@ void add_variants(CLI::App& c, StencilBench& o) {
       ->check(one_of({"threads", "processes", "mpi", "composite"}));
 }
 
+Rivals rivals_of(StencilBench const& o, int ranks) {
+  return {o.rivals, {o.grid.problem, o.grid.type, o.grid.size, o.measure.protocol.steps, ranks}};
+}
+// On processors that no rank of ours waits on.
+void run_rivals(StencilBench const& o, Rivals& rivals) {
+  for (int k = 0; k < o.measure.protocol.repeat; ++k) rivals.run();
+}
+
 int run_variants(StencilBench& o, Arguments const& arguments) {
   auto const refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
-  if (!o.rival.empty() && (o.grid.problem != "jacobi2d" || o.axes() != 2))
-    refuse(
-        "--rival with another stencil than jacobi2d (those programs step Jacobi's in two dimensions). Drop "
-        "it.");
   if (!o.grid.boundary.empty())
     refuse("--boundary with --variants or --gpus (the ends of those grids stay as given). Drop it.");
   if (o.no_bandwidth) refuse("--no-bandwidth with --variants (none is measured). Drop it.");
@@ -304,11 +325,34 @@ int run_variants(StencilBench& o, Arguments const& arguments) {
   wish.no_compute = o.no_compute;
   wish.overlap = o.overlap;
   wish.latency_us = o.latency_us;
-  wish.rival = o.rival;
   wish.provenance = o.provenance;
-  if (on_gpus) return time_stencil_on_gpus(wish, o.gpus);
-  return run_ranks(o.ranks, arguments,
-                   [&](Transport& transport) { return time_stencil_variants(wish, transport); });
+  Rivals rivals =
+      rivals_of(o, on_gpus ? static_cast<int>(o.gpus.devices().size()) : std::max(o.ranks.ranks, 1));
+  wish.rivals = &rivals;
+  if (on_gpus) {
+    rivals.try_out();
+    return time_stencil_on_gpus(wish, o.gpus);
+  }
+  Json report;
+  if (!rivals.empty()) {
+    bool const are_threads =
+        o.ranks.transport == "threads" || (o.ranks.transport.empty() && !started_by_mpi());
+    if (!are_threads)
+      refuse(fmt::format(
+          "--rival with ranks of {} (they wait beside it, on its processors). Use threads or GPUs.",
+          o.ranks.transport.empty() ? "mpirun" : "--transport " + o.ranks.transport));
+    wish.report = &report;
+    rivals.try_out();
+  }
+  int const code = run_ranks(o.ranks, arguments,
+                             [&](Transport& transport) { return time_stencil_variants(wish, transport); });
+  if (report.is_null()) return code;
+  run_rivals(o, rivals);
+  double const ours_s = blocked_s(report["variants"]);
+  for (Json const& row : rivals.rows(ours_s)) report["variants"].push_back(row);
+  if (o.measure.prints_table()) tell_variants(wish, report);
+  if (!o.measure.json.empty()) write_text(o.measure.json, json_text(report));
+  return code;
 }
 
 // On as many threads as there are ranks; where nobody has said how many, the ranks are as many as pay for a long
@@ -363,8 +407,17 @@ void add_bench_stencil(CLI::App& bench, Arguments const& arguments, std::functio
                                 o->ranks.transport));
       o->ranks.transport = "threads";
       PlainLoops const plain = plain_loops(*o);
-      return run_ranks(o->ranks, arguments,
-                       [&](Transport& transport) { return time_stencil(*o, transport, plain); });
+      Rivals rivals = rivals_of(*o, std::max(o->ranks.ranks, 1));
+      rivals.try_out();
+      Json report;
+      int const code = run_ranks(o->ranks, arguments, [&](Transport& transport) {
+        return time_stencil(*o, transport, plain, report);
+      });
+      if (report.is_null()) return code;
+      run_rivals(*o, rivals);
+      tell_rivals(*o, rivals, report);
+      if (!o->measure.json.empty()) write_text(o->measure.json, json_text(report));
+      return code;
     };
   });
 }

@@ -84,6 +84,7 @@ class GpuBench {
       // by turns, so that what else happens on the machine meets all of them
       if (k % 2 == 0) std::for_each(timed_.begin(), timed_.end(), once);
       if (k % 2 != 0) std::for_each(timed_.rbegin(), timed_.rend(), once);
+      if (k >= 0) o_.rivals->run();
     }
     for (TimedOnGpus& one : timed_) std::sort(one.timing.step_s.begin(), one.timing.step_s.end());
   }
@@ -203,7 +204,8 @@ int time_stencil_on_gpus(VariantsWish const& o, GpuWords const& gpus) {
   report["computes"] = !o.no_compute;
   report["variants"] = bench.rows();
   if (!o.no_compute) report["bits"] = equal ? "equal" : "different";
-  if (!o.rival.empty()) report["variants"].push_back(row_of_rival(o));
+  double const ours_s = blocked_s(report["variants"]);
+  for (Json const& row : o.rivals->rows(ours_s)) report["variants"].push_back(row);
   if (o.measure->prints_table()) tell_of_gpus(o, report);
   if (!o.measure->json.empty()) write_text(o.measure->json, json_text(report));
   return equal ? 0 : 1;

@@ -4,14 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <sstream>
 
 #include "bench/delayed_transport.hpp"
-#include "child_command.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/solve/iteration_times.hpp"
 #include "lists.hpp"
@@ -200,6 +197,7 @@ class Bench {
     if (variant.depth != 0) options.depth = variant.depth;
     if (variant.block_steps != 0) options.block_steps = variant.block_steps;
     options.overlap = variant.overlap;
+    options.share = ShareCells::never;  // each has cells of its own, as those of a network have
     options.limits = o_.measure->protocol.limits;
     return options;
   }
@@ -240,13 +238,16 @@ std::string line_of(Json const& row) {
                                  number("median_us"), number("worst_us"));
   if (row.contains("depth"))
     text += fmt::format(" {:6} {:6}", row["depth"].get<int>(), row["block_steps"].get<int>());
+  if (row.contains("command")) text += fmt::format(" {}", row["label"].get<std::string>());
   if (row.contains("communication_us"))
     text += fmt::format(" {:13.3f} {:13.3f}", number("communication_us"), number("computing_us"));
   if (row.contains("overlapped")) text += fmt::format(" {:9.0f} %", 100 * number("overlapped"));
   return text + "\n";
 }
 
-void tell(VariantsWish const& o, Json const& report) {
+}  // namespace
+
+void tell_variants(VariantsWish const& o, Json const& report) {
   std::string const latency =
       o.latency_us > 0 ? fmt::format(" and {:g} us of latency", o.latency_us) : std::string();
   hostless::print("{}, {} cells, {}: {} ranks ({}), {}{}{}\n", o.grid->problem, shape_text(o.grid->size),
@@ -261,7 +262,11 @@ void tell(VariantsWish const& o, Json const& report) {
   std::fflush(stdout);
 }
 
-}  // namespace
+double blocked_s(Json const& rows) {
+  for (Json const& row : rows)
+    if (row["name"] == "blocked" && !row.contains("problem")) return row["median_us"].get<double>() / us;
+  return 0;
+}
 
 std::vector<StencilVariant> const& stencil_variants() {
   static std::vector<StencilVariant> const all{
@@ -293,57 +298,6 @@ std::vector<StencilVariant> stencil_variants_of(std::string const& names) {
   return found;
 }
 
-Json row_of_rival(VariantsWish const& o) {
-  Json row = {{"name", "rival"}, {"label", o.rival}};
-  ChildCommand command;
-  std::istringstream words(o.rival);
-  for (std::string word; words >> word;) command.words.push_back(word);
-  std::string const steps = std::to_string(o.measure->protocol.steps);
-  for (std::string const& word : {std::string("-nx"), std::to_string(o.grid->size[1]), std::string("-ny"),
-                                  std::to_string(o.grid->size[0]), std::string("-niter"), steps,
-                                  std::string("-nccheck"), steps, std::string("-csv")})
-    command.words.push_back(word);
-  command.is_heard = true;
-  command.longest_s = 600;
-  bench::Timing timing;
-  for (int k = 0; k < o.measure->protocol.repeat; ++k) {
-    ChildEnd const end = run_quietly(command);
-    if (!end.problem.empty() || end.code != 0) {
-      std::string const said = end.errors.empty() ? end.output : end.errors;
-      row["problem"] = !end.problem.empty() ? end.problem
-                       : end.code == 127    ? fmt::format("{} was not found", command.words[0])
-                                            : fmt::format("it ended with code {}: {}", end.code,
-                                                          said.substr(0, said.find('\n')));
-      return row;
-    }
-    try {
-      timing.step_s.push_back(rival_step_s(end.output));
-    } catch (Error const& e) {
-      row["problem"] = e.what();
-      return row;
-    }
-  }
-  std::sort(timing.step_s.begin(), timing.step_s.end());
-  add_times(row, timing);
-  return row;
-}
-
-double rival_step_s(std::string const& output) {
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    auto const words = words_in(line);
-    if (words.size() < 7) continue;
-    char *steps_end = nullptr, *seconds_end = nullptr;
-    std::string const& seconds = words[words.size() - 2];
-    double const steps = std::strtod(words[3].c_str(), &steps_end);
-    double const all = std::strtod(seconds.c_str(), &seconds_end);
-    if (*steps_end == '\0' && *seconds_end == '\0' && steps >= 1 && all > 0) return all / steps;
-  }
-  throw Error(ErrorCode::bad_input,
-              "it printed no line of NAME, nx, ny, steps, ..., seconds, seconds on one GPU (as NVIDIA's "
-              "multi-gpu-programming-models do with -csv). Name such a program.");
-}
-
 int time_stencil_variants(VariantsWish const& o, Transport& carrying) {
   std::optional<bench::DelayedTransport> delayed;
   if (o.latency_us > 0) delayed.emplace(carrying, 1e-6 * o.latency_us);
@@ -365,9 +319,11 @@ int time_stencil_variants(VariantsWish const& o, Transport& carrying) {
   report["variants"] = bench.rows();
   if (!o.no_compute) report["bits"] = equal ? "equal" : "different";
   bool const first = group.rank() == 0;
-  if (first && !o.rival.empty()) report["variants"].push_back(row_of_rival(o));
-  group.barrier();
-  if (first && o.measure->prints_table()) tell(o, report);
+  if (o.report != nullptr) {
+    if (first) *o.report = report;
+    return equal ? 0 : 1;
+  }
+  if (first && o.measure->prints_table()) tell_variants(o, report);
   write_together(group, o.measure->json, [&] {
     if (first && !o.measure->json.empty()) write_text(o.measure->json, json_text(report));
   });

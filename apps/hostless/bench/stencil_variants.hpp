@@ -7,6 +7,7 @@
 
 #include "bench.hpp"
 #include "ranks.hpp"
+#include "rivals/rivals.hpp"
 #include "stencil/grid_options.hpp"
 
 namespace hostless {
@@ -28,10 +29,12 @@ struct VariantsWish {
   DealtOptions const* dealt = nullptr;
   MeasureOptions const* measure = nullptr;
   std::vector<StencilVariant> variants;
-  bool no_compute = false;  ///< exchanges alone are timed
-  bool overlap = false;     ///< and which share of them lay beside computing
-  double latency_us = 0;    ///< of an emulated network
-  std::string rival;        ///< a command; empty: none
+  bool no_compute = false;   ///< exchanges alone are timed
+  bool overlap = false;      ///< and which share of them lay beside computing
+  double latency_us = 0;     ///< of an emulated network
+  Rivals* rivals = nullptr;  ///< of GPUs: that take turns with them
+  /// Of ranks: where the first one leaves it, to be told when all have ended; nullptr: it tells it itself.
+  nlohmann::ordered_json* report = nullptr;
   Provenance provenance;
 
   std::size_t value_bytes() const { return grid->type == "fp32" ? 4 : 8; }
@@ -41,10 +44,9 @@ struct VariantsWish {
 /// Times them by turns on the ranks of a transport; 1: their bits differ. Collective.
 int time_stencil_variants(VariantsWish const& wish, Transport& transport);
 
-/// A row of the command that a wish names as its rival, run here; `problem`: it could not be.
-nlohmann::ordered_json row_of_rival(VariantsWish const& wish);
-/// What a program of NVIDIA's multi-gpu-programming-models prints with -csv, in seconds a step: its name, nx,
-/// ny, steps, ..., seconds of all steps, seconds on one GPU. Errors  bad_input  no such line
-double rival_step_s(std::string const& output);
+/// The table of a report.
+void tell_variants(VariantsWish const& wish, nlohmann::ordered_json const& report);
+/// Median seconds a step of `blocked` among the rows of a report; 0: it was not timed.
+double blocked_s(nlohmann::ordered_json const& rows);
 
 }  // namespace hostless

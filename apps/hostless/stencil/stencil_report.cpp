@@ -70,6 +70,7 @@ std::string to_json(StencilReport const& r) {
   }
   json["depth"] = r.depth;
   json["block_steps"] = r.block_steps;
+  json["shares_cells"] = r.shares_cells;
   json["resumed_at"] = r.resumed_at;
   json["steps"] = r.resumed_at + result.steps;
   json["status"] = name(result.status);
@@ -103,9 +104,11 @@ std::string summary(StencilReport const& r) {
   if (!r.gpu_of_part.empty()) {
     row("gpu", fmt::format("{}; {}", r.gpu, r.gpu_run));
   } else {
-    row("ranks", fmt::format("{} ({}), {}; {} {} between exchanges, {} in a pass", r.ranks,
-                             fmt::join(r.ranks_along, " x "), r.transport, r.depth,
-                             r.depth == 1 ? "step" : "steps", r.block_steps));
+    std::string const halos =
+        r.shares_cells ? "arrays that all share"
+                       : fmt::format("{} {} between exchanges", r.depth, r.depth == 1 ? "step" : "steps");
+    row("ranks", fmt::format("{} ({}), {}; {}, {} in a pass", r.ranks, fmt::join(r.ranks_along, " x "),
+                             r.transport, halos, r.block_steps));
   }
   if (result.steps > 0)
     row("time", fmt::format("{:.3f} s, {:.2f} us a step, {:.1f} million cells/s{}", result.run_s,

@@ -20,6 +20,7 @@ struct StencilReport {
   std::string initial, transport, route, checkpoint;
   std::vector<std::string> output;
   int ranks = 1, depth = 1, block_steps = 1;
+  bool shares_cells = false;  ///< StencilRun::shares_cells
   std::vector<int> ranks_along;
   std::vector<int> gpu_of_part;  ///< empty: on the processor
   std::string gpu, gpu_run;      ///< of a run on GPUs: the first one's name, and how they step

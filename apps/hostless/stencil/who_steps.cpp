@@ -112,6 +112,7 @@ std::unique_ptr<CellStepper> make_stepper(GpuWords const& gpu, DealtOptions cons
     report.ranks_along.push_back(run->partition().ranks_along[a]);
   report.depth = run->depth();
   report.block_steps = run->block_steps();
+  report.shares_cells = run->shares_cells();
   return run;
 }
 

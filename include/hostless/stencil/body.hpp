@@ -96,6 +96,8 @@ void update_row_by_packs(Body const& body, T const* const (&in)[HostCell<T, Body
   };
   auto const values_before = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out[0]) / sizeof(T));
   std::int64_t first = -values_before & (V::width - 1);
+  // a short row of which that would take one pack more
+  if (cells <= 4 * V::width && (cells - 1) % V::width >= first) first = 0;
   if (first > 0) update(0);
   if (first + 3 * V::width <= cells) {
     update(first);

@@ -28,6 +28,14 @@ char const* name(StencilStatus status);
 /// The exit code of the command: 0 steps_done or steady, 1 not_finite, 4 peer_lost or aborted.
 int exit_code(StencilStatus status);
 
+/// Whether ranks that are threads step arrays that all of them share, each a slab of the first axis, a step at a time:
+/// there is nothing to exchange then, and a rank waits for those beside it before every step.
+enum class ShareCells : std::int32_t {
+  chosen,  ///< where it pays: a rank's cells fit the caches, and are many
+  always,  ///< wherever it can be
+  never
+};
+
 /// Equal on all ranks. None of these can change a bit of a cell.
 struct StencilOptions {
   /// Steps between two exchanges: halos are so many radii deep, and a rank steps them for itself. 0: chosen.
@@ -42,6 +50,9 @@ struct StencilOptions {
   /// Cells of the first pass that read nothing of other ranks are stepped while halos travel. It pays where a
   /// network carries them without this rank's core.
   bool overlap = false;
+  /// It can be where slabs are as thick as a radius, a route or several nodes are not named, and depth, more than one
+  /// step in a pass, other boxes or overlap are not asked for.
+  ShareCells share = ShareCells::chosen;
   WaitLimits limits = WaitLimits::from_environment();
 };
 
@@ -124,6 +135,8 @@ class StencilRun final : public CellStepper {
   Box const& box() const override;
   int depth() const;
   int block_steps() const;
+  /// StencilOptions::share: whether it was so.
+  bool shares_cells() const;
   std::int64_t steps() const override;
   void count_from(std::int64_t steps) override;
   void give(int array, CellArray const& cells) override;

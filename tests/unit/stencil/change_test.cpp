@@ -48,5 +48,28 @@ TEST(Change, KnowsWhatIsNotFinite) {
   EXPECT_TRUE(std::isnan(Pair({0, inf, 0, 0}, {1, inf, 2, 3}).norm()));  // an old one, that has not changed
 }
 
+// Of every length, and wherever in a row it stands.
+template <class T>
+void expect_found_everywhere() {
+  for (std::int64_t const cells : {1, 3, 15, 16, 17, 63, 64, 65, 130}) {
+    Box const box{{0, 0, 0}, {2, 3, cells}};
+    GridArray const array(box, {1, 1, 1}, sizeof(T));
+    auto* const beside = reinterpret_cast<T*>(array.at(0, 0, -1));
+    *beside = std::numeric_limits<T>::quiet_NaN();  // no cell of the box
+    for (std::int64_t c = 0; c < cells; ++c)
+      for (T const wrong : {std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()}) {
+        auto& cell = *reinterpret_cast<T*>(array.at(1, c % 3, c));
+        cell = wrong;
+        EXPECT_FALSE(change::is_finite(array, box)) << cells << ": " << c;
+        cell = std::numeric_limits<T>::max();
+        EXPECT_TRUE(change::is_finite(array, box)) << cells << ": " << c;
+      }
+  }
+}
+TEST(Change, FindsWhatIsNotFiniteInAnyRow) {
+  expect_found_everywhere<float>();
+  expect_found_everywhere<double>();
+}
+
 }  // namespace
 }  // namespace hostless

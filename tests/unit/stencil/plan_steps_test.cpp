@@ -84,17 +84,65 @@ TEST(PlanSteps, ThreadsThatPay) {
   EXPECT_EQ(worth(4096, 1, 8), 8);
   EXPECT_EQ(worth(4, std::int64_t{1} << 40, 8), 1);
   EXPECT_EQ(worth(64, long_run, 8, 33), 1);  // halos that two boxes have no room for
+  EXPECT_EQ(ranks_worth({{16, 16, 16}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 1);
+  EXPECT_EQ(ranks_worth({{20, 20, 20}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 3);
   EXPECT_EQ(ranks_worth({{64, 1, 64}, {}}, make_stencil("wave", 2, 4), 0, long_run, 8), 4);  // two fields
+}
+
+TEST(PlanSteps, SlabsThatThreadsShare) {
+  StencilKernel const plane = make_stencil("jacobi2d", 2, 4), line = make_stencil("jacobi3d", 3, 4);
+  auto const shared = [](StencilKernel const& kernel, Grid const& grid, int ranks,
+                         StencilOptions const& options = {}) {
+    auto const found = slabs_side_by_side(grid, kernel, options, ranks, cache);
+    return found ? found->ranks_along[0] : 0;
+  };
+  Grid const small{{64, 1, 64}, {}}, cube{{64, 64, 64}, {}}, large{{72, 72, 72}, {}}, rod{{6, 256, 256}, {}};
+  EXPECT_EQ(shared(line, cube, 2), 0);  // blocked steps may be faster
+  StencilKernel const two = make_stencil("wave", 3, 4);
+  auto const roomy = [&](StencilKernel const& kernel, Grid const& grid, int ranks) {
+    return slabs_side_by_side(grid, kernel, {}, ranks, 16 * cache).has_value();
+  };
+  EXPECT_TRUE(roomy(line, cube, 2));
+  EXPECT_TRUE(roomy(line, large, 2));
+  EXPECT_FALSE(roomy(line, cube, 1));  // nobody to share with
+  EXPECT_FALSE(roomy(line, cube, 4));  // of few cells each
+  EXPECT_TRUE(roomy(two, cube, 4));    // of two fields
+  EXPECT_FALSE(roomy(line, rod, 2));   // of thin slabs
+  StencilOptions always;
+  always.share = ShareCells::always;
+  EXPECT_EQ(shared(plane, small, 4, always), 4);
+  EXPECT_EQ(shared(plane, small, 64, always), 64);
+  EXPECT_EQ(shared(plane, small, 65, always), 0);
+  EXPECT_EQ(shared(plane, small, 1, always), 0);
+  StencilKernel row = plane;
+  row.radius = {0, 0, 1};
+  EXPECT_EQ(shared(row, small, 4, always), 0);  // nobody reads others' cells
+  for (int const which : {0, 1, 2, 3, 4, 5, 6}) {
+    StencilOptions said = always;
+    if (which == 0) said.depth = 1;
+    if (which == 1) said.block_steps = 2;
+    if (which == 2) said.overlap = true;
+    if (which == 3) said.share = ShareCells::never;
+    if (which == 4) said.ranks_along = {2, 1, 2};
+    if (which == 5) said.route = Route::two_step;
+    if (which == 6) said.nodes = NodeMap::blocks(4, 2);
+    EXPECT_EQ(shared(plane, small, 4, said), 0) << which;
+  }
+  StencilOptions said = always;
+  said.block_steps = 1, said.ranks_along = {4, 1, 1};
+  EXPECT_EQ(shared(plane, small, 4, said), 4);
 }
 
 TEST(PlanSteps, AxesThatAreNotCutWrapWithoutAnExchange) {
   using Axes = std::array<bool, 3>;
-  auto const wrapped = [](std::array<int, 3> along, GridBoundary boundary, int block_steps) {
+  auto const wrapped = [](std::array<int, 3> along, GridBoundary boundary, int block_steps,
+                          bool shares = false) {
     return wrapped_axes({{{64, 1, 64}, {boundary, boundary, boundary}}, along},
-                        make_stencil("jacobi2d", 2, 4), {8, block_steps});
+                        make_stencil("jacobi2d", 2, 4), {8, block_steps, shares});
   };
   EXPECT_EQ(wrapped({1, 1, 1}, GridBoundary::periodic, 1), (Axes{true, false, true}));
   EXPECT_EQ(wrapped({2, 1, 1}, GridBoundary::periodic, 1), (Axes{false, false, true}));
+  EXPECT_EQ(wrapped({2, 1, 1}, GridBoundary::periodic, 1, true), (Axes{true, false, true}));
   EXPECT_EQ(wrapped({2, 1, 1}, GridBoundary::periodic, 2), (Axes{}));
   EXPECT_EQ(wrapped({1, 1, 1}, GridBoundary::neumann, 1), (Axes{}));
 }
