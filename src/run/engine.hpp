@@ -88,6 +88,7 @@ class Engine {
   std::vector<double> product;                           ///< what it filled
   std::vector<Exchange*> exchanges_of_context;           ///< left when a rank is lost, as `exchange` is
   PhaseTimes times;
+  bool x_is_observed = false;  ///< who hears of an iteration reads x of it, which so may wait for nothing
 
   static constexpr int widest_sum = 4;
   double* partial(int slice, int column = 0) {

@@ -108,7 +108,7 @@ class ThreadRun {
   void rows(Into<K> into, Body const& body, Decision const& decide, InMemory x, InMemory r, InMemory q,
             InMemory p) {
     if (!open()) return;
-    if (!forms_by_sweep_) return all_rows<K>(into, body, decide, x, r, q, p);
+    if (!forms_by_sweep_ || e_.x_is_observed) return all_rows<K>(into, body, decide, x, r, q, p);
     deferred_.x = x;
     deferred_.p = p;
     for_each_column([&](int column, State const& state, std::int64_t) {
@@ -202,16 +202,19 @@ class ThreadRun {
     e_.check();
   }
 
+  /// Slice after slice, each for all columns: what these share (a preconditioner) comes from memory once.
   template <int K, class Body, class... Views>
   void each(Body const& body, Views... views) {
     concretely(body, [&](auto const& concrete) {
       using Concrete = std::remove_cvref_t<decltype(concrete)>;
-      for_each_column([&](int column, State const& state, std::int64_t offset) {
-        auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
-          rows_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, state, partial,
-                                                     in_column(concrete, offset), views.in_column(offset)...);
-        };
-        for_each_of_rows([&](int s) { run_slice(call, s, e_.partial(s, column)); });
+      for_each_of_rows([&](int s) {
+        for_each_column([&](int column, State const& state, std::int64_t offset) {
+          auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
+            rows_of_slice<K, coupled_rows<Concrete>()>(
+                e_.tiling, slice, state, partial, in_column(concrete, offset), views.in_column(offset)...);
+          };
+          run_slice(call, s, e_.partial(s, column));
+        });
       });
     });
   }

@@ -121,6 +121,7 @@ void Solver::Parts::allocate() {
   };
   engine = std::make_unique<host::Engine>(state, matrix.sweep(), host::Multiplier{matrix.local(), nullptr},
                                           *exchange, run, options.limits);
+  engine->x_is_observed = static_cast<bool>(options.callback);
   if (matrix.local() == nullptr) {
     engine->function = matrix.function();
     if (only_on_gpu()) engine->function = [this](double const* x, double* y) { gpu->multiply(x, y); };

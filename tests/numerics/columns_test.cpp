@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "hostless/base/error.hpp"
 
@@ -179,6 +180,36 @@ TEST(Columns, EverySolveIsObserved) {
       for (auto& one : seen) one.clear();
       EXPECT_EQ(solver.solve().iterations, 0);
       for (auto const& one : seen) EXPECT_EQ(one, std::vector<std::int64_t>{0}) << count << ", " << again;
+    }
+  }
+}
+
+// x of an iteration, and not what it still waits for.
+TEST(Columns, CallbacksReadTheirX) {
+  System const a = System::path(60);
+  for (RunKind const kind : {RunKind::host, RunKind::persistent, RunKind::graph}) {
+    std::map<std::int64_t, std::vector<double>> alone;
+    for (int const count : {1, 3}) {
+      auto const transport = single_transport();
+      Matrix const matrix = Matrix::from_rows(*transport, 0, a.offset, a.column, a.value);
+      SolveOptions options;
+      options.rhs_columns = count;
+      options.run.kind = kind;
+      options.run.threads = kind == RunKind::persistent ? 2 : 1;
+      std::int64_t compared = 0;
+      options.callback = [&](Progress const& progress) {
+        std::vector<double> const x(progress.x.begin(), progress.x.end());
+        if (count == 1) alone[progress.iteration] = x;
+        if (count > 1 && progress.column == 0) {
+          EXPECT_EQ(x, alone[progress.iteration]) << name(kind) << ", iteration " << progress.iteration;
+          ++compared;
+        }
+        return false;
+      };
+      Solver solver(matrix, options);
+      solver.manufacture(7);
+      solver.solve();
+      if (count > 1) EXPECT_GT(compared, 10);
     }
   }
 }

@@ -11,7 +11,8 @@ namespace hostless::avx2 {
 ///
 /// x of a diagonal that is far from the one before is fetched for the group after the next: as many streams as
 /// the diagonals of all sides are, the processor does not follow (Emerald Rapids, four sides of 7-point 128^3:
-/// 21 to 18 ms; 256 rows ahead nothing is gained).
+/// 21 to 18 ms; 256 rows ahead nothing is gained; on a Zen 5 fetching the farthest of near ones alone takes a
+/// twentieth longer).
 constexpr int x_ahead = 2 * group_block_rows;
 HOSTLESS_VECTOR void fetch_x(double const* x) {
   fetch_into_both<group_block_rows * 8>(ahead_of(x, x_ahead * 8));
@@ -114,6 +115,19 @@ HOSTLESS_VECTOR void listed_from(MatrixView const& a, SliceStart const& slice, S
   }
 }
 
+/// Of a group that is not in whole diagonals.
+template <int b>
+HOSTLESS_VECTOR void other_group_of_sides(MatrixView const& a, int s, SellGroup const& group, int lanes,
+                                          bool is_near, int block_row, RightHandSides const& of) {
+  if (group.kind == SellGroup::Kind::masked) {
+    for (int w = 0; w < of.count; ++w) diagonals<false>(a, group, lanes, of.x[w], of.out[w] + block_row);
+  } else if (is_near) {
+    listed_from<b>(a, a.slice[s], group, lanes, FromWindow<1>{of.window->values, of.window->size - 1},
+                   block_row * b, of);
+  } else {
+    listed_from<b>(a, a.slice[s], group, lanes, FromVectors<1>{of.x}, block_row * b, of);
+  }
+}
 template <int b>
 HOSTLESS_VECTOR void sell_of_sides(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
                                    RightHandSides const& of) {
@@ -124,13 +138,8 @@ HOSTLESS_VECTOR void sell_of_sides(MatrixView const& a, int s, std::int64_t firs
     int const lanes = block_rows - block_row < group_block_rows ? block_rows - block_row : group_block_rows;
     if (group->kind == SellGroup::Kind::diagonals) {
       whole_diagonals_of_sides(a, *group, lanes, block_row, of);
-    } else if (group->kind == SellGroup::Kind::masked) {
-      for (int w = 0; w < of.count; ++w) diagonals<false>(a, *group, lanes, of.x[w], of.out[w] + block_row);
-    } else if (is_near) {
-      listed_from<b>(a, a.slice[s], *group, lanes, FromWindow<1>{of.window->values, of.window->size - 1},
-                     block_row * b, of);
     } else {
-      listed_from<b>(a, a.slice[s], *group, lanes, FromVectors<1>{of.x}, block_row * b, of);
+      other_group_of_sides<b>(a, s, *group, lanes, is_near, block_row, of);
     }
   }
 }

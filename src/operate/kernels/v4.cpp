@@ -1,7 +1,7 @@
-#include "operate/kernels/avx2.hpp"
+#include "operate/kernels/avx512.hpp"
 
 #define HOSTLESS_KERNEL_TARGET HOSTLESS_TARGET_V4
-#define HOSTLESS_KERNEL_TEXTS avx2
+#define HOSTLESS_KERNEL_TEXTS avx512
 #define HOSTLESS_FIND_KERNEL find_kernel_v4
 #define HOSTLESS_FIND_WIDE_KERNEL find_wide_kernel_v4
 #define HOSTLESS_WIDE_TEXTS HOSTLESS_HAS_VECTORS

@@ -1,0 +1,110 @@
+#pragma once
+// The texts of AVX2, and in vectors of 64 bytes what these make faster: whole diagonals of several right-hand
+// sides. A lane adds what it adds there, in the same order.
+
+#include "operate/kernels/avx2.hpp"
+
+#if HOSTLESS_HAS_VECTORS
+
+/// No lambda holds an intrinsic: it would not inherit the target.
+#define HOSTLESS_LONG_VECTOR HOSTLESS_TARGET_V4 __attribute__((always_inline)) inline
+
+namespace hostless::avx512 {
+
+using avx2::bsr;
+using avx2::bsr_of_sides;
+using avx2::csr;
+using avx2::csr_of_sides;
+using avx2::halved;
+using avx2::halved_of_sides;
+using avx2::sell;
+
+constexpr int vectors = group_block_rows / 8;
+
+/// Ones for the lanes of vector v of a group that lie below lane `count` of the group, 0 to 32.
+HOSTLESS_LONG_VECTOR __mmask8 lanes_below(int count, int v) {
+  return static_cast<__mmask8>(((std::uint64_t{1} << count) - 1) >> (8 * v));
+}
+
+/// All rows of the group at once: W sums of each.
+template <int W>
+HOSTLESS_LONG_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& group, int lanes, int at_out,
+                                          RightHandSides const& of) {
+  Diagonal const* diagonal = a.diagonal + group.column;
+  double const* value = a.value + group.value;
+  __m512d sum[W][vectors];
+  HOSTLESS_UNROLLED
+  for (int w = 0; w < W; ++w) {
+    HOSTLESS_UNROLLED
+    for (int v = 0; v < vectors; ++v) sum[w][v] = _mm512_setzero_pd();
+  }
+  for (std::int32_t k = 0; k < group.width; ++k) {
+    Diagonal const one = diagonal[k];
+    if (one.mirrored == 0) avx2::fetch_shared_ahead<group_block_rows * 8>(value + one.low);
+    if (k == 0 || one.first - diagonal[k - 1].first > avx2::x_ahead) {
+      HOSTLESS_UNROLLED
+      for (int w = 0; w < W; ++w) avx2::fetch_x(of.x[w] + one.first);
+    }
+    __m512d entry[vectors];
+    if (one.split == group_block_rows) {
+      HOSTLESS_UNROLLED
+      for (int v = 0; v < vectors; ++v) entry[v] = _mm512_loadu_pd(value + one.low + 8 * v);
+    } else {
+      HOSTLESS_UNROLLED
+      for (int v = 0; v < vectors; ++v)
+        entry[v] = _mm512_mask_loadu_pd(_mm512_loadu_pd(value + one.high + 8 * v), lanes_below(one.split, v),
+                                        value + one.low + 8 * v);
+    }
+    HOSTLESS_UNROLLED
+    for (int w = 0; w < W; ++w) {
+      double const* const xs = of.x[w] + one.first;
+      HOSTLESS_UNROLLED
+      for (int v = 0; v < vectors; ++v)
+        sum[w][v] = _mm512_fmadd_pd(entry[v], _mm512_loadu_pd(xs + 8 * v), sum[w][v]);
+    }
+  }
+  HOSTLESS_UNROLLED
+  for (int w = 0; w < W; ++w) {
+    HOSTLESS_UNROLLED
+    for (int v = 0; v < vectors; ++v) {
+      int const left = lanes - 8 * v;
+      if (left > 0)
+        _mm512_mask_storeu_pd(of.out[w] + at_out + 8 * v, lanes_below(left < 8 ? left : 8, 0), sum[w][v]);
+    }
+  }
+}
+HOSTLESS_LONG_VECTOR void whole_diagonals_of_sides(MatrixView const& a, SellGroup const& group, int lanes,
+                                                   int at_out, RightHandSides const& of) {
+  switch (of.count) {
+    case 2:
+      return whole_diagonals<2>(a, group, lanes, at_out, of);
+    case 3:
+      return whole_diagonals<3>(a, group, lanes, at_out, of);
+    default:
+      return whole_diagonals<wide_sides>(a, group, lanes, at_out, of);
+  }
+}
+
+template <int b>
+HOSTLESS_LONG_VECTOR void sell_of_sides(MatrixView const& a, int s, std::int64_t first_block_row,
+                                        int block_rows, RightHandSides const& of) {
+  SellGroup const* group =
+      a.group + a.first_group[s] + (first_block_row - a.tiling.first(s)) / group_block_rows;
+  bool const is_near = avx2::enter<1>(a, s, first_block_row, of);
+  for (int block_row = 0; block_row < block_rows; block_row += group_block_rows, ++group) {
+    int const lanes = block_rows - block_row < group_block_rows ? block_rows - block_row : group_block_rows;
+    if (group->kind == SellGroup::Kind::diagonals) {
+      whole_diagonals_of_sides(a, *group, lanes, block_row, of);
+    } else {
+      avx2::other_group_of_sides<b>(a, s, *group, lanes, is_near, block_row, of);
+    }
+  }
+}
+
+}  // namespace hostless::avx512
+
+#else
+namespace hostless::avx512 {
+using namespace avx2;
+}
+#endif
