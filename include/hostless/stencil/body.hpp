@@ -94,6 +94,11 @@ void update_row_by_packs(Body const& body, T const* const (&in)[HostCell<T, Body
     else
       keep(HostCell<T, Body, V>(in, first), first);
   };
+  if (cells <= 2 * V::width) {  // wherever they begin: nothing else is asked of so few
+    update(0);
+    if (cells > V::width) update(cells - V::width);
+    return;
+  }
   auto const values_before = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out[0]) / sizeof(T));
   std::int64_t first = -values_before & (V::width - 1);
   // a short row of which that would take one pack more
