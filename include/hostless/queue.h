@@ -107,7 +107,8 @@ int hostless_broadcast_init(void* buffer, size_t count, int datatype, int root, 
                             hostless_request** request);
 
 /* By (transport, peer, tag) in the order of calls and of the array, once and for good; collectives in their
- * order. Blocks until all are matched: HOSTLESS_PEER_LOST, HOSTLESS_MISMATCH. */
+ * order. Blocks until all are matched: HOSTLESS_PEER_LOST, HOSTLESS_MISMATCH; then those without their other
+ * side can only be freed. */
 int hostless_match(hostless_request* request);
 int hostless_matchall(size_t count, hostless_request* const requests[]);
 /* One request for all of them, which is waited for, then freed. */

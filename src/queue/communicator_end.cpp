@@ -28,7 +28,8 @@ void CommunicatorState::close() noexcept {
     std::lock_guard const lock(mutex_);
     if (point_ == nullptr) return;
     try {
-      while (std::optional<Note> const note = point_->hear()) take(*note);
+      hear();
+      join_heard();
     } catch (Error const&) {  // the library carries no more
     }
     tell_leaving();
@@ -41,6 +42,7 @@ void CommunicatorState::close() noexcept {
   std::lock_guard const lock(mutex_);
   waiting_.clear();
   heard_.clear();
+  unjoined_.clear();
   others_.clear();
   point_.reset();
 }
@@ -52,7 +54,7 @@ void CommunicatorState::hear_others_leave() noexcept {
   constexpr double patience_s = 0.25;
   try {
     auto const all_left = [&] {
-      while (std::optional<Note> const note = point_->hear()) take(*note);
+      hear();
       for (int peer = 0; peer < size_; ++peer)
         if (auto const p = static_cast<std::size_t>(peer); peer != rank_ && told_[p] && !left_[p])
           return false;

@@ -9,20 +9,6 @@
 namespace hostless::queue {
 namespace {
 
-OfferKey other_side(OfferKey key) {
-  key.side = key.side == Side::sender ? Side::receiver : Side::sender;
-  return key;
-}
-
-// Whoever waits for a side that will not come is told.
-void tell_gone(Offer const& other) {
-  if (other.is_on_gpu()) {
-    if (!other.shared->on_gpu->lose_other()) say_still_used();
-    return;
-  }
-  if (other.shared) std::atomic_ref(other.shared->other_gone).store(1, std::memory_order_release);
-}
-
 template <class One>
 One take_first(std::map<OfferKey, std::deque<One>>& all,
                typename std::map<OfferKey, std::deque<One>>::iterator of) {
@@ -122,12 +108,13 @@ void CommunicatorState::offer(std::vector<std::shared_ptr<RequestState>> const& 
     }
     for (std::size_t k = 0; k < request->offers.size(); ++k) {
       Offer& offer = request->offers[k];
-      waiting_[offer.key].push_back({request, k});
+      offer.serial = ++offers_;
+      waiting_[offer.key].push_back({request, k, offer.serial});
       tell_offer(offer);
     }
     if (request->offers.empty()) settle(*request);
   }
-  // Those of the other sides that were heard before.
+  hear();  // behind what was told here: withdraw() says why
   for (auto const& request : requests)
     for (Offer const& offer : request->offers) join(offer.key);
 }
@@ -160,19 +147,30 @@ void CommunicatorState::tell_offer(Offer& offer) {
 void CommunicatorState::listen() {
   std::lock_guard const lock(mutex_);
   if (point_ == nullptr) return;
+  hear();
+  join_heard();
+}
+
+void CommunicatorState::hear() {
   while (std::optional<Note> const note = point_->hear()) take(*note);
+}
+
+void CommunicatorState::join_heard() {
+  for (; !unjoined_.empty(); unjoined_.pop_front()) join(unjoined_.front());
 }
 
 void CommunicatorState::take(Note const& note) {
   Offer offer;
-  if (!read_offer(note, offer)) {
+  NoteKind const kind = read_note(note, offer);
+  if (kind == NoteKind::leaving) {
     left_[static_cast<std::size_t>(note.source)] = true;
     return;
   }
+  if (kind == NoteKind::withdrawn) return withdraw(offer);
   told_[static_cast<std::size_t>(note.source)] = true;
   OfferKey const mine = other_side(offer.key);
   heard_[mine].push_back(std::move(offer));
-  join(mine);
+  unjoined_.push_back(mine);
 }
 
 void CommunicatorState::join(OfferKey const& key) {
@@ -183,11 +181,18 @@ void CommunicatorState::join(OfferKey const& key) {
     Waiting const one = take_first(waiting_, waiting);
     Offer const other = take_first(heard_, heard);
     auto const request = one.request.lock();
-    if (request == nullptr || request->phase.load() != RequestState::Phase::matching) {
-      tell_gone(other);  // this side has given up
+    bool const is_matching = request != nullptr && request->phase.load() == RequestState::Phase::matching;
+    if (other.withdrawn) {  // who has given it up waits for no answer
+      if (is_matching) give_up_with(*request, key.peer);
       continue;
     }
-    Offer const& mine = request->offers[one.offer];
+    if (!is_matching) {
+      tell_gone(other);                                         // this side has given up
+      if (request == nullptr) tell_withdrawn(key, one.serial);  // when it went nobody could
+      continue;
+    }
+    Offer& mine = request->offers[one.offer];
+    mine.other_serial = other.serial;
     if (request->problem.empty()) request->problem = misfit(mine, other);
     std::string const uneven = groups_ ? groups_->misfit(mine, other) : "";
     if (request->problem.empty()) request->problem = uneven;
@@ -275,35 +280,6 @@ std::string CommunicatorState::missing(RequestState& request) {
     if (other.peer == key.peer && other.side == key.side && other.collective == 0)
       return words + " (" + peer + " has offered one with tag " + std::to_string(other.tag) + ")";
   return words + " (" + peer + " has offered none)";
-}
-
-void CommunicatorState::abandon(RequestState& request) noexcept {
-  std::lock_guard const lock(mutex_);
-  abandon_locked(request);
-}
-
-void CommunicatorState::answer_heard(RequestState const& request) noexcept {
-  std::lock_guard const lock(mutex_);
-  for (Offer const& offer : request.offers) {
-    try {
-      join(offer.key);
-    } catch (...) {  // it has left, or what is opened for another request has failed: that one says so
-    }
-  }
-}
-
-void CommunicatorState::abandon_locked(RequestState& request) noexcept {
-  if (request.phase.load() != RequestState::Phase::matching) return;
-  for (Offer const& offer : request.offers) {
-    if (!offer.shared) continue;
-    std::lock_guard const moving(offer.shared->moving);
-    offer.shared->closed = true;
-  }
-  for (auto const& other : others_[&request])
-    if (other) tell_gone(*other);
-  others_.erase(&request);
-  request.lose();
-  request.phase.store(RequestState::Phase::lost);  // it keeps its place among those of its key
 }
 
 }  // namespace hostless::queue

@@ -19,6 +19,9 @@
 
 namespace hostless::queue {
 
+/// Whoever waits for a side that will not come is told, where memory is shared.
+void tell_gone(Offer const& other);
+
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
  public:
   /// in_groups: messages between GPUs move in groups; then collective.
@@ -56,8 +59,9 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   double match_limit_s() const;
   /// A match that has ended without its other side: its buffers are the caller's again, it can only be freed.
   void abandon(RequestState& request) noexcept;
-  /// Other sides of an abandoned request that were heard before it was offered are told, too.
-  void answer_heard(RequestState const& request) noexcept;
+  /// Behind all that were abandoned with it: other sides that have been told since, or were heard before it was
+  /// offered, are answered.
+  void answer_others(RequestState const& request) noexcept;
   /// Whatever it still had under way is lost; others are told.
   void give_up() noexcept;
   void close() noexcept;
@@ -66,7 +70,14 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
 
  private:
   void tell_offer(Offer& offer);
+  /// Takes all notes that have come. An offer meets none here: it may have been withdrawn by a later one.
+  void hear();
   void take(Note const& note);
+  void join_heard();
+  void withdraw(Offer const& told);
+  /// Since that rank has.
+  void give_up_with(RequestState& request, int peer) noexcept;
+  void tell_withdrawn(OfferKey const& key, std::uint64_t serial) noexcept;
   void join(OfferKey const& key);
   void settle(RequestState& request);
   /// What was matched with an offer's rank does not fit what that one has.
@@ -79,6 +90,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   struct Waiting {
     std::weak_ptr<RequestState> request;
     std::size_t offer = 0;
+    std::uint64_t serial = 0;
   };
   std::mutex mutex_;
   std::unique_ptr<PointToPoint> point_;  ///< empty: closed
@@ -88,10 +100,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   StartedMessages started_;
   std::unique_ptr<Groups> groups_;
   std::uint64_t most_small_;
-  std::uint64_t collectives_ = 0;
+  std::uint64_t collectives_ = 0, offers_ = 0;
   std::atomic<double> match_limit_s_{0};         ///< 0: none was set
   std::map<OfferKey, std::deque<Offer>> heard_;  ///< by the key of the side that waits for it; none is empty
   std::map<OfferKey, std::deque<Waiting>> waiting_;
+  std::deque<OfferKey> unjoined_;  ///< of `heard_`, where something has come since
   std::map<RequestState*, std::vector<std::optional<Offer>>> others_;  ///< of those that are being matched
   std::vector<std::weak_ptr<RequestState>> requests_;
   std::vector<bool> told_;  ///< by rank: one of us has an offer of the other

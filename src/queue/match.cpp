@@ -59,6 +59,15 @@ void tell_of(RequestState const& match, double waited_s) {
       limit.c_str());
 }
 
+// Its other side was withdrawn.
+void refuse_given_up(RequestState const& state) {
+  if (state.phase.load() != Phase::lost || state.given_up_by < 0) return;
+  throw Error(ErrorCode::peer_lost,
+              "a match of " + state.words() + " whose other side rank " + std::to_string(state.given_up_by) +
+                  " has given up (its match there has ended without this one). Match both sides within the "
+                  "limit, and look for the first message of that rank.");
+}
+
 }  // namespace
 
 void refuse_misfit(RequestState const& state) {
@@ -103,6 +112,15 @@ bool is_left_alone(RequestState& match) {
                      [](auto const& one) { return has_nobody(*one); });
 }
 
+// Over a library a match may be given up on its other side while it is matched here: before the first start.
+void hear_of_other_side(RequestState& state) {
+  if (state.queue != nullptr || state.communicator->shares_memory()) return;
+  try {
+    state.communicator->listen();
+  } catch (Error const&) {  // a library that carries no more: the wait says so
+  }
+}
+
 // A library that carries no more says so by an error.
 bool is_abandoned(RequestState& one) {
   if (one.phase.load() != Phase::matching) return false;
@@ -114,11 +132,17 @@ bool is_abandoned(RequestState& one) {
   }
 }
 
+void abandon(std::vector<std::shared_ptr<RequestState>> const& requests) noexcept {
+  for (auto const& one : requests) one->communicator->abandon(*one);
+  for (auto const& one : requests) one->communicator->answer_others(*one);
+}
+
 void end_match(RequestState& match, Waited waited) {
   match.is_fetched = true;
-  for (auto const& one : match.matches) refuse_misfit(*one);
   std::string const missing = missing_in(match);
-  for (auto const& one : match.matches) one->communicator->abandon(*one);
+  abandon(match.matches);  // whatever ends it: nobody can wait for the others any more
+  for (auto const& one : match.matches) refuse_misfit(*one);
+  for (auto const& one : match.matches) refuse_given_up(*one);
   if (waited != Waited::late)
     throw Error(ErrorCode::peer_lost,
                 "a rank has left that was to match (its side is missing). See its message.");

@@ -2,6 +2,8 @@
 // The match of some requests, while it is waited for.
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "hostless/base/wait.hpp"
 #include "queue/request_state.hpp"
@@ -14,6 +16,10 @@ enum class Matched : std::uint8_t { no, yes, never };
 Matched look_at(RequestState& match);
 /// Whether somebody whose side is missing has left.
 bool is_left_alone(RequestState& match);
+/// Ends the match of those of them that are still being matched: their other sides are told.
+void abandon(std::vector<std::shared_ptr<RequestState>> const& requests) noexcept;
+/// Of one that is to be started: the first time whether its other side was given up since is heard.
+void hear_of_other_side(RequestState& state);
 /// Of one that is to be freed: whether it is being matched with who has left.
 bool is_abandoned(RequestState& one);
 /// Blocks. What is missing is told on standard error once it has been waited for as long as a later wait of a

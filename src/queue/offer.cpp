@@ -7,11 +7,13 @@ namespace {
 
 // Offers go between processes of one build and one machine type.
 struct OnTheWay {
-  std::uint8_t leaving = 0, side = 0, ready = 0, carries = 0;
+  NoteKind kind = NoteKind::offer;
+  std::uint8_t side = 0, ready = 0, carries = 0;
   std::int32_t tag = 0;
   std::uint32_t collective = 0, number = 0, call = 0;
   std::uint64_t bytes = 0, signature = 0, most_small = 0, in_call = 0, order = 0;
   std::uint64_t from = 0, to = 0;  // where memory is shared
+  std::uint64_t serial = 0;
 };
 
 Bytes bytes_of(OnTheWay const& way) {
@@ -21,6 +23,11 @@ Bytes bytes_of(OnTheWay const& way) {
 }
 
 }  // namespace
+
+OfferKey other_side(OfferKey key) {
+  key.side = key.side == Side::sender ? Side::receiver : Side::sender;
+  return key;
+}
 
 Bytes text_of(Offer const& offer) {
   OnTheWay way;
@@ -38,16 +45,27 @@ Bytes text_of(Offer const& offer) {
   way.most_small = offer.most_small;
   way.from = reinterpret_cast<std::uintptr_t>(offer.from);
   way.to = reinterpret_cast<std::uintptr_t>(offer.to);
+  way.serial = offer.serial;
   return bytes_of(way);
 }
 
 Bytes leaving_text() {
   OnTheWay way;
-  way.leaving = 1;
+  way.kind = NoteKind::leaving;
   return bytes_of(way);
 }
 
-bool read_offer(Note const& note, Offer& offer) {
+Bytes withdrawn_text(OfferKey const& key, std::uint64_t serial) {
+  OnTheWay way;
+  way.kind = NoteKind::withdrawn;
+  way.side = static_cast<std::uint8_t>(key.side);
+  way.tag = key.tag;
+  way.collective = key.collective;
+  way.serial = serial;
+  return bytes_of(way);
+}
+
+NoteKind read_note(Note const& note, Offer& offer) {
   OnTheWay way;
   if (note.text.size() != sizeof way)
     throw Error(ErrorCode::environment, "a note of " + std::to_string(note.text.size()) +
@@ -55,7 +73,6 @@ bool read_offer(Note const& note, Offer& offer) {
                                             " is no offer (the ranks are of different versions of hostless). "
                                             "Run one version.");
   std::memcpy(&way, note.text.data(), sizeof way);
-  if (way.leaving != 0) return false;
   offer.key = {note.source, way.tag, way.collective, static_cast<Side>(way.side)};
   offer.ready = way.ready != 0;
   offer.carries = way.carries != 0;
@@ -68,8 +85,9 @@ bool read_offer(Note const& note, Offer& offer) {
   offer.most_small = way.most_small;
   offer.from = reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(way.from));
   offer.to = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(way.to));
+  offer.serial = way.serial;
   offer.shared = std::static_pointer_cast<SharedSide>(note.attached);
-  return true;
+  return way.kind;
 }
 
 Mode mode_of(Offer const& send) {

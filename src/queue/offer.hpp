@@ -41,6 +41,9 @@ struct OfferKey {
   friend bool operator<(OfferKey const& a, OfferKey const& b) { return a.tie() < b.tie(); }
 };
 
+/// Of the offer that this one waits for.
+OfferKey other_side(OfferKey key);
+
 struct Offer {
   OfferKey key;
   std::uint64_t bytes = 0;      ///< of the buffer
@@ -51,21 +54,27 @@ struct Offer {
   // with the same rank, and its place among all of this side's offers.
   std::uint32_t call = 0;
   std::uint64_t in_call = 0, order = 0;
+  std::uint64_t serial = 0;  ///< of all offers of this side's communicator, from 1 on; 0: not told
   bool ready = false, carries = true;
   std::byte const* from = nullptr;
   std::byte* to = nullptr;
   std::shared_ptr<SharedSide> shared;
   std::shared_ptr<MessageSide> library;  ///< of this side, where a library carries; until it is matched
+  std::uint64_t other_serial = 0;        ///< that of the other side's, once they have met
+  bool withdrawn = false;                ///< of one that was heard: its rank has given it up since
 
   Side side() const { return key.side; }
   bool is_on_gpu() const { return shared != nullptr && shared->on_gpu != nullptr; }
 };
 
-/// As a note. `leaving` is one without an offer: no more will come.
+/// leaving: no more will come; withdrawn: nobody waits for the other side of an earlier offer any more.
+enum class NoteKind : std::uint8_t { offer, leaving, withdrawn };
 Bytes text_of(Offer const& offer);
 Bytes leaving_text();
-/// True where the note holds an offer; its key has the peer of whoever hears it.
-bool read_offer(Note const& note, Offer& offer);
+/// Of the offer that was told with this key and serial.
+Bytes withdrawn_text(OfferKey const& key, std::uint64_t serial);
+/// offer: what the note holds; its key has the peer of whoever told it. Of a withdrawn one key and serial alone.
+NoteKind read_note(Note const& note, Offer& offer);
 
 /// Of a message between the two.
 Mode mode_of(Offer const& send);

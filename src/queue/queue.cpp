@@ -103,8 +103,7 @@ std::shared_ptr<RequestState> offered(std::span<Request* const> requests) {
     try {
       communicator->offer(same);
     } catch (...) {  // no match will wait for them
-      for (auto const& state : states) state->communicator->abandon(*state);
-      for (auto const& state : states) state->communicator->answer_heard(*state);
+      queue::abandon(states);
       queue::throw_as_error();
     }
   }
@@ -176,7 +175,7 @@ void Request::free() {
                                  : " has a wait that its queue has not reached") +
                " (the queue uses it).",
            "Enqueue a wait, then wait for the queue.");
-  if (is_open && is_abandoned(state)) state.communicator->abandon(state);
+  if (is_open && is_abandoned(state)) queue::abandon({state_});
   if (is_open && state.phase.load() == Phase::matching)
     refuse(Refusal::in_use, state.words() + " is being matched (that cannot be taken back).",
            "Wait for the match first.");
@@ -188,7 +187,8 @@ bool Request::is_matched() const {
   refuse_in_function("the question whether a request is matched");
   RequestState& state = must_exist(*this);
   if (!state.is_persistent()) return look_at(state) == Matched::yes;
-  if (state.phase.load() == Phase::matching) state.communicator->listen();
+  Phase const phase = state.phase.load();
+  if (phase == Phase::matching || phase == Phase::matched) state.communicator->listen();
   QueueState::advance_all();
   return state.phase.load() == Phase::matched;
 }
@@ -260,6 +260,7 @@ void Queue::enqueue_start(std::span<Request* const> requests) {
   for (auto const& state : states) {
     refuse_misfit(*state);
     refuse_closed(*state);
+    hear_of_other_side(*state);
     if (state->phase.load() == Phase::lost)
       refuse(Refusal::not_matched, state->words() + " has lost its other side in its match.", "Free it.");
     if (state->phase.load() != Phase::matched)

@@ -68,7 +68,7 @@ bool RequestState::is_lost() {
 
 void RequestState::start() {
   std::lock_guard const lock(guard_);
-  if (is_lost_) return;
+  if (is_lost_ || other_is_lost_) return;
   is_running_ = true;
   pending_.assign(parts_.size(), true);
   try {
@@ -81,7 +81,7 @@ void RequestState::start() {
 
 Progress RequestState::poll() {
   std::lock_guard const lock(guard_);
-  if (is_lost_) return Progress::lost;
+  if (is_lost_ || other_is_lost_) return Progress::lost;
   try {
     bool all = true;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
@@ -170,6 +170,11 @@ void RequestState::lose() noexcept {
   if (is_lost_) return;
   is_lost_ = last.lost = true;
   leave_all();
+}
+
+void RequestState::lose_other() noexcept {
+  std::lock_guard const lock(guard_);
+  other_is_lost_ = true;
 }
 
 void RequestState::close() noexcept {

@@ -46,6 +46,7 @@ class RequestState {
   std::atomic<Phase> phase{Phase::inactive};
   std::size_t unmatched = 0;  ///< offers without the other side's
   std::string problem;        ///< why it is a misfit
+  int given_up_by = -1;       ///< of a lost one: the rank whose side was withdrawn
 
   // ---- a match
   std::vector<std::shared_ptr<RequestState>> matches;
@@ -70,6 +71,8 @@ class RequestState {
   Progress poll();
   /// After a loss: all its sides go.
   void lose() noexcept;
+  /// Of a matched one: an other side will never start. Its sides stay until its queue lets go of them.
+  void lose_other() noexcept;
   /// The communicator goes.
   void close() noexcept;
   /// When all have been matched.
@@ -99,7 +102,7 @@ class RequestState {
   std::vector<OrderedMessage> ordered_;                 ///< instead of both
   bool moves_in_groups_ = false;
   std::vector<bool> pending_;  ///< by part
-  bool is_running_ = false, is_lost_ = false;
+  bool is_running_ = false, is_lost_ = false, other_is_lost_ = false;
 };
 
 /// Requests that a queue has started, each once.

@@ -374,6 +374,64 @@ std::string match_limits(Transport& t) {
   return wrong.text;
 }
 
+// A match that one side has given up is none for the other side that comes later, whether the first one goes on
+// calling or is silent; other messages go on.
+std::string given_up(Transport& t) {
+  Wrong wrong;
+  Handle handle(t);
+  int const rank = t.group().rank(), other = 1 - rank;
+  auto const long_one = queue_home().array<std::byte>(100000), short_one = queue_home().array<std::byte>(8);
+  auto const init = [&](std::span<std::byte> buffer, int tag, hostless_request** one) {
+    wrong.fine(
+        rank == 0
+            ? hostless_recv_init(buffer.data(), buffer.size(), HOSTLESS_DATA_BYTE, other, tag, handle, one)
+            : hostless_send_init(buffer.data(), buffer.size(), HOSTLESS_DATA_BYTE, other, tag, handle, one),
+        "init");
+  };
+  bool const over_library = !t.capabilities().threads_as_ranks;
+  using std::chrono::milliseconds, std::chrono::steady_clock;
+  hostless_queue* queue = nullptr;
+  wrong.fine(make_queue(&queue), "queue_init");
+  for (bool const goes_on : {true, false}) {
+    hostless_request *one = nullptr, *later = nullptr;
+    init(long_one, 1, &one);
+    init(short_one, 2, &later);
+    if (rank == 0) {
+      wrong.fine(hostless_requests_set_limit(handle, 0.2), "requests_set_limit");
+      wrong.expect_code(hostless_match(one), HOSTLESS_PEER_LOST, "match whose other side comes too late");
+      wrong.fine(hostless_request_free(&one), "request_free");
+      wrong.fine(hostless_requests_set_limit(handle, 600), "requests_set_limit");
+      t.group().barrier();
+      if (!goes_on) std::this_thread::sleep_for(milliseconds(1500));
+      wrong.fine(hostless_match(later), "match of another message");
+    } else {
+      t.group().barrier();
+      auto const began = steady_clock::now();
+      int const code = hostless_match(one);
+      std::string const said = code == HOSTLESS_OK ? "" : hostless_last_error();
+      if (!over_library || code != HOSTLESS_OK) {
+        wrong.expect_code(code, HOSTLESS_PEER_LOST, "match of what the other side has given up");
+        wrong.expect(said.find("rank 0 has given up") != said.npos,
+                     "a match that has ended otherwise: " + said);
+      }
+      // Over a library the word may come behind the offer.
+      for (int matched = 1; matched != 0 && steady_clock::now() - began < milliseconds(1000);)
+        wrong.fine(hostless_is_matched(one, &matched), "is_matched");
+      wrong.expect(steady_clock::now() - began < milliseconds(1000), "a match told after more than a second");
+      wrong.expect_code(hostless_enqueue_start(queue, one), HOSTLESS_NOT_MATCHED,
+                        "start of what has no match");
+      wrong.fine(hostless_request_free(&one), "request_free");
+      wrong.fine(hostless_match(later), "match of another message");
+    }
+    wrong.fine(hostless_enqueue_start(queue, later), "start");
+    wrong.fine(hostless_enqueue_wait(queue, later), "wait");
+    wrong.fine(hostless_queue_wait(queue), "queue_wait");
+    wrong.fine(hostless_request_free(&later), "request_free");
+  }
+  wrong.fine(hostless_queue_free(&queue), "queue_free");
+  return wrong.text;
+}
+
 }  // namespace
 
 std::vector<QueueCase> const& queue_cases() {
@@ -387,6 +445,7 @@ std::vector<QueueCase> const& queue_cases() {
       {"communicators_in_turn", 0, false, communicators_in_turn},
       {"functions_that_throw", 2, false, functions_that_throw},
       {"match_limits", 2, false, match_limits},
+      {"given_up", 2, false, given_up},
       {"limits", 2, true, limits},
   };
   return all;

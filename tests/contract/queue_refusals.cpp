@@ -377,10 +377,10 @@ std::string try_rows(Setting& s, std::span<Row const> rows, int& tried) {
   return {};
 }
 
-// Sides that do not fit: both are told, and can only be freed.
+// Sides that do not fit: both are told, and can only be freed. So can what waits in the same match for its side.
 std::string try_misfits(Setting& s) {
   for (int collective = 0; collective < 2; ++collective) {
-    R one = nullptr;
+    R one = nullptr, alone = nullptr;
     bool const first = s.rank == 0;
     double& value = queue_home().array<double>(1)[0];
     if (collective == 0) {
@@ -391,10 +391,15 @@ std::string try_misfits(Setting& s) {
                           : hostless_allreduce_init(&value, &value, 1, HOSTLESS_DATA_F64, HOSTLESS_SUM,
                                                     &s.transport, &one));
     }
-    int const codes[] = {hostless_match(one), hostless_match(one), hostless_enqueue_start(s.queue, one)};
+    Setting::need(hostless_recv_init(s.in, 8, HOSTLESS_DATA_BYTE, s.other, 8, &s.transport, &alone));
+    int const codes[] = {match_two(alone, one), hostless_match(one), hostless_enqueue_start(s.queue, one)};
     for (int const code : codes)
       if (code != HOSTLESS_MISMATCH) return "sides that do not fit: code " + std::to_string(code);
-    Setting::need(hostless_request_free(&one));
+    if (int const code = hostless_match(alone); code != HOSTLESS_ALREADY_MATCHED)
+      return "the other request of a match that does not fit: code " + std::to_string(code);
+    if (int const code = hostless_enqueue_start(s.queue, alone); code != HOSTLESS_NOT_MATCHED)
+      return "start of the other request of a match that does not fit: code " + std::to_string(code);
+    for (R* const r : {&one, &alone}) Setting::need(hostless_request_free(r));
     if (!s.works()) return "after sides that do not fit the matched pairs do not work as before";
   }
   return {};

@@ -67,8 +67,9 @@ class Request {
   /// throws ends the wait, and the match goes on.
   /// Errors  QueueError in_use    a persistent request: its waits are enqueued
   ///         QueueError mismatch  one of them does not fit its other side
-  ///         peer_lost            a rank has left, or stayed silent for ten times the first wait of a solve:
-  ///                              requests without their other side can only be freed then
+  ///         peer_lost            a rank has left, has given its side up (its match has ended without this one),
+  ///                              or stayed silent for ten times the first wait of a solve
+  ///         After each error requests without their other side can only be freed.
   void wait(std::function<void()> const& look = {});
   /// Errors  QueueError in_use, always: neither matches nor what is enqueued can be taken back
   void cancel();
