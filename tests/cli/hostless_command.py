@@ -26,6 +26,12 @@ PATIENT = {"HOSTLESS_DEADLINE_SCALE": "200"}  # of 10 s in iterations
 ENDLESS = ("--generate", "poisson1d", "--size", "300000", "--rtol", "1e-14")
 
 
+def idle(line):
+    """A line of the file of `machine measure --samples` with the time of a machine on which nothing else runs."""
+    *what, size, messages, ranks, _ = line.split(",")
+    return ",".join([*what, size, messages, ranks, f"{int(messages) * (1e-6 + int(size) * 1e-10):.6e}"])
+
+
 class Command(unittest.TestCase):
     """A test with a folder of its own."""
 

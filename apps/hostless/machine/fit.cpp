@@ -64,17 +64,15 @@ void check_text(char const* option, std::string const& text) {
                 fmt::format("{} has control characters (it is for people). Leave them out.", option));
 }
 
-void write_fitted(std::string const& file, MachineModel const& machine) {
+void write_fitted(std::string const& file, MachineModel const& machine, Unfit const& unfit) {
   std::string const text = to_json(machine);
   try {
     (void)parse_machine(text, file);
   } catch (Error const& problem) {
-    throw Error(
-        ErrorCode::bad_input,
-        fmt::format(
-            "what was fitted is no machine's, and nothing was written to {} (times in other units than "
-            "seconds, or too few sizes?). Look at the measurements. Its line would be: {}",
-            file, problem.what()));
+    throw Error(unfit.code,
+                fmt::format("what was fitted is no machine's, and nothing was written to {} ({}). "
+                            "{} Its line would be: {}",
+                            file, unfit.why, unfit.what_to_do, problem.what()));
   }
   write_text(file, text);
 }
@@ -123,7 +121,9 @@ int fit(FitRequest const& o) {
       o.source.empty() ? fmt::format("fitted by 'hostless machine fit' on {}", fmt::join(o.files, ", "))
                        : o.source;
   if (!o.name.empty()) machine.name = o.name;
-  write_fitted(o.output, machine);
+  write_fitted(o.output, machine,
+               {ErrorCode::bad_input, "times in other units than seconds, or too few sizes?",
+                "Look at the measurements."});
   return 0;
 }
 

@@ -206,6 +206,21 @@ void add_sums(double seconds, NodeMap const& nodes, MachineModel& machine) {
       measured);
 }
 
+// A fit that says little is told, one that says nothing is not written. Times that are kept would be fitted
+// again by --resume.
+void require_idle(MeasureRequest const& o, Fit const& fit, NodeShape const& node,
+                  std::vector<MessageSample> const& samples, Unfit const& busy) {
+  constexpr double most = 10;
+  if (double const off = worst_of_small_prices(fit, node, samples); off > most && !o.output.empty())
+    throw Error(busy.code,
+                fmt::format("the fit prices the smallest messages {:.0f} times off what they took, "
+                            "and nothing was written to {} ({}). {}",
+                            off, o.output, busy.why, busy.what_to_do));
+  if (PieceFit const* const piece = scattered_piece(fit))
+    tell("hostless: times of '{}' are {:.0f} % off their fit in the median ({}). {}\n", piece->what,
+         100 * piece->median_residual, busy.why, busy.what_to_do);
+}
+
 int measure(MeasureRequest const& o, Transport& transport) {
   Group& group = transport.group();
   bool const first = group.rank() == 0;
@@ -237,7 +252,11 @@ int measure(MeasureRequest const& o, Transport& transport) {
     ModelErrors const errors = errors_of(fit.tables, machine.node, measured.messages);
     machine.costs = fit.tables;
     add_sums(sum, nodes, machine);
-    if (!o.output.empty()) write_fitted(o.output, machine);
+    Unfit const busy{ErrorCode::environment, "the machine was busy while it was timed",
+                     fmt::format("{}easure again when it is idle, with a core for each rank.",
+                                 o.samples.empty() ? "M" : fmt::format("Delete {} and m", o.samples))};
+    require_idle(o, fit, machine.node, measured.messages, busy);
+    if (!o.output.empty()) write_fitted(o.output, machine, busy);
     if (!o.json.empty()) write_text(o.json, json_text(json_of(fit, errors)));
     if (o.json != "-" && o.output != "-") print_fit(fit, errors);
   });
