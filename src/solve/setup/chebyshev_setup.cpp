@@ -25,10 +25,17 @@ void check_chebyshev(SolveOptions const& options) {
     return;
   }
   if (!facts_of(options.method).offers.polynomial) {
+    MethodFacts const& mine = facts_of(options.method);
+    std::string const theirs = names_of_methods([](auto const& one) { return one.offers.polynomial; });
+    if (mine.demands == Demands::positive_definite)
+      refuse_polynomial(fmt::format(
+          "{} needs a preconditioner that every row can apply by itself (it forms M r on the fly; a "
+          "polynomial multiplies with A). Use method {}.",
+          mine.name, theirs));
     refuse_polynomial(fmt::format(
-        "{} needs a preconditioner that every row can apply by itself (it forms M r on the fly; a "
-        "polynomial multiplies with A). Use method {}.",
-        name(options.method), names_of_methods([](auto const& one) { return one.offers.polynomial; })));
+        "{} with a Chebyshev polynomial (its bounds are those of positive eigenvalues). Use preconditioner "
+        "jacobi or block-jacobi{}; where A is symmetric positive definite, method {}.",
+        mine.name, mine.offers.apart ? ", or a function of your own" : "", theirs));
   }
   if (c.degree < 1 || c.degree > most_chebyshev_degree)
     refuse_polynomial(fmt::format("Chebyshev degree {} (it is the number of products with A). Use 1 to {}.",
