@@ -163,7 +163,7 @@ class Play {
     for (CountedMessage const* message : messages) {
       MessageSpan const span = where_.span(message->source, message->target);
       MessageCosts const* const costs = machine_.costs.find(span, memory_);
-      if (costs == nullptr) throw_no_data(span, memory_);
+      if (costs == nullptr) throw_no_data(machine_.costs, span, memory_);
       double const bytes = static_cast<double>(message->items) * item_bytes_;
       Side &out = step.out[at(message->source)], &in = step.in[at(message->target)];
       auto const which = static_cast<std::size_t>(span);

@@ -76,13 +76,17 @@ void add_injection(CostTables const& tables, NodeShape const& node, MessagePatte
 
 }  // namespace
 
-void throw_no_data(MessageSpan span, MemoryKind memory) {
+void throw_no_data(CostTables const& tables, MessageSpan span, MemoryKind memory) {
   throw Error(
       ErrorCode::bad_input,
       fmt::format(
-          "no data of {} messages of {} memory (they cannot be priced). Measure them there with 'hostless "
-          "machine measure', or name another machine.",
-          name(span), name(memory)));
+          "no data of {} messages of {} memory (they cannot be priced). {}, or name another machine{}.",
+          name(span), name(memory),
+          memory == MemoryKind::host ? "Measure them there with 'hostless machine measure'"
+                                     : "Time them there and give the times to 'hostless machine fit'",
+          tables.messages.empty() ? "; 'hostless predict' takes the messages of another one with "
+                                    "--messages-of NAME"
+                                  : ""));
 }
 
 std::vector<std::string> in_words(MachineModel const& machine, std::vector<std::string> sources) {
@@ -110,7 +114,7 @@ namespace {
 MessagePrice price_alone(CostTables const& tables, NodeShape const& node, MessagePattern const& pattern) {
   check(pattern);
   MessageCosts const* const costs = tables.find(pattern.span, pattern.memory);
-  if (costs == nullptr) throw_no_data(pattern.span, pattern.memory);
+  if (costs == nullptr) throw_no_data(tables, pattern.span, pattern.memory);
   MessagePiece const& piece = costs->piece(pattern.bytes);
   double const behind = pattern.messages - 1.0;
   MessagePrice price;

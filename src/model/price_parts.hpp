@@ -9,7 +9,7 @@ namespace hostless {
 
 /// Of a message behind another one of the same rank: measured, or as its transfer lets it (price.hpp).
 double following_seconds(CostTables const& tables, MessageCosts const& costs, double bytes);
-[[noreturn]] void throw_no_data(MessageSpan span, MemoryKind memory);
+[[noreturn]] void throw_no_data(CostTables const& tables, MessageSpan span, MemoryKind memory);
 /// Short names by what the machine's file says that they stand for.
 std::vector<std::string> in_words(MachineModel const& machine, std::vector<std::string> sources);
 
