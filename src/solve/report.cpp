@@ -59,8 +59,13 @@ nlohmann::ordered_json json_of_column(Result const& s) {
           {"residual_history", history_of(s)}};
 }
 
+// "converged after 1 iteration".
+std::string ending_of(Result const& s) {
+  return fmt::format("{} after {} iteration{}", name(s.status), s.iterations, s.iterations == 1 ? "" : "s");
+}
+
 std::string line_of_column(Result const& s) {
-  std::string text = fmt::format("{} after {} iterations", name(s.status), s.iterations);
+  std::string text = ending_of(s);
   if (std::isfinite(s.true_relative_residual))
     text += fmt::format(", |b - A x| / |b| = {:.3e}", s.true_relative_residual);
   if (!s.message.empty()) text += ": " + s.message;
@@ -133,8 +138,7 @@ std::string summary(SolveReport const& r) {
   auto line = [&](char const* label, std::string const& text) {
     out += fmt::format("  {:<15} {}\n", label, text);
   };
-  out += fmt::format("{} after {} iterations{}\n", name(s.status), s.iterations,
-                     s.message.empty() ? "" : ": " + s.message);
+  out += ending_of(s) + (s.message.empty() ? "" : ": " + s.message) + "\n";
   line("matrix", fmt::format("{}: {} rows, {} entries", r.input, r.rows, r.entries));
   if (std::isfinite(s.true_relative_residual)) {
     line("residual",

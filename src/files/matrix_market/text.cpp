@@ -280,6 +280,10 @@ void read_banner(Line line, MarketHeader& header) {
     said.field = fmm::parse_header_enum(word[3], fmm::field_map, 1);
     said.symmetry = fmm::parse_header_enum(word[4], fmm::symmetry_map, 1);
   } catch (fmm::fmm_error const&) {
+    if (std::find(line.at, line.end, '\r') != line.end)
+      throw Problem(0,
+                    "lines end with a carriage return alone (the whole file reads as few lines, or one). "
+                    "Write them with line feeds: tr '\\r' '\\n'.");
     throw Problem(
         0,
         fmt::format("the header \"{}\" has an unknown or missing word (it says how to read the rest). Write "
