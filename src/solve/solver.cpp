@@ -229,6 +229,7 @@ void Solver::Parts::run_once() {
 
 void Solver::Parts::iterate(Result& result) {
   bool const checkpoints = !options.checkpoint_file.empty();
+  state.pauses_at_end = checkpoints && !gpu;  // a GPU's launches pause for reasons of their own
   for (;;) {
     if (checkpoints)
       state.pause_at = (state.iteration / options.checkpoint_every + 1) * options.checkpoint_every;
@@ -241,6 +242,7 @@ void Solver::Parts::iterate(Result& result) {
     if (state.status != Status::paused) return;
     save(result);
     state.status = Status::running;
+    if (state.pauses_at_end && state.must_end()) ask_for_true_residual(state);
   }
 }
 
@@ -252,6 +254,7 @@ Solver::Parts::Counted Solver::Parts::begin_solve(Result& result) {
   null_directions.reset();
   if (options.null_space_constant && method().makes_lanczos_steps) null_directions.emplace();
   saw_null_direction = false;
+  saved_at = -1;
   for (int c = 0; c < columns(); ++c) {  // nothing is known of this one yet
     column(c).state = State{};
     column(c).rounded_from = -1;
@@ -331,7 +334,7 @@ Result Solver::Parts::solve() {
     result.time_solve_s = host::Engine::seconds_since(begun);
     finish(result);
     finish_times(result, before);
-    result.message = advice(result);
+    result.message = advice(result) + word_of_checkpoint(result);
   } else {
     if (result.status != Status::peer_lost) give_answer();
     finish_easily(result);

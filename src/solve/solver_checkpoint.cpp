@@ -1,4 +1,6 @@
 // The checkpoints of a solve: what is saved, when, and what comes of one that cannot be written.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/whole_file.hpp"
@@ -36,11 +38,25 @@ void Solver::Parts::save(Result& result) {
     write_checkpoint(group(), options.checkpoint_file, identity, state, {history.data(), kept},
                      {now.begin(), now.end()});
     ++result.checkpoints;
+    saved_at = state.iteration;
     result.checkpoint_problem.clear();
   } catch (Error const& e) {
     if (e.code() == ErrorCode::peer_lost) throw;
     result.checkpoint_problem = e.what();
   }
+}
+
+// Where a solve that others are to go on with has iterations that no checkpoint has.
+std::string Solver::Parts::word_of_checkpoint(Result const& result) const {
+  bool const goes_on = state.status == Status::iteration_limit || state.status == Status::aborted;
+  bool const is_behind = saved_at < state.iteration && result.resumed_at < state.iteration;
+  if (options.checkpoint_file.empty() || !goes_on || !is_behind || !result.checkpoint_problem.empty())
+    return {};
+  return fmt::format(" {}: {}.",
+                     saved_at < 0 ? "No checkpoint was written"
+                                  : fmt::format("The last checkpoint is of iteration {}", saved_at),
+                     gpu ? fmt::format("on a GPU only multiples of {} have one", options.checkpoint_every)
+                         : "the solve ended at a true residual, where there can be none");
 }
 
 }  // namespace hostless

@@ -64,6 +64,7 @@ struct Solver::Parts : SolveColumn {
   double time_spent_s = 0;                        // of the time limit, before this solve
   std::optional<NullDirections> null_directions;  // where somebody looks for them
   bool saw_null_direction = false;
+  std::int64_t saved_at = -1;  // the iteration of the last checkpoint of this solve
   CheckpointIdentity identity;
   GpuVectors const* there = nullptr;  // of the solve under way, where they are not the host's
 
@@ -157,6 +158,7 @@ struct Solver::Parts : SolveColumn {
   void iterate(Result& result);
   void check_checkpoint_file() const;
   void save(Result& result);
+  std::string word_of_checkpoint(Result const& result) const;
   void run_once();
   void run_on_gpu();
   void identify();

@@ -161,22 +161,33 @@ class Resumed(Command):
             with self.subTest(words=words):
                 whole = self.solve(*self.problem, *words, "--output", "whole.npy")
                 first = self.solve(*self.problem, *words, *CHECKPOINT, "--max-iterations", 50, code=1)
-                self.assertEqual(first["checkpoints"], 2)
+                self.assertEqual(first["checkpoints"], 3)  # 20, 40, and the end
                 rest = self.solve(*self.problem, *words, "--resume", "c", "--output", "rest.npy")
                 self.assertEqual(rest["residual_history"], whole["residual_history"])
                 self.assertEqual(self.content("rest.npy"), self.content("whole.npy"))
                 for key in ("iterations", "restarts", "true_residual", "relative_error", "status", "condition_estimate",
                             "smallest_eigenvalue", "largest_eigenvalue"):
                     self.assertEqual(rest[key], whole[key], key)
-                self.assertEqual((whole["resumed_at"], rest["resumed_at"]), (0, 40))
+                self.assertEqual((whole["resumed_at"], rest["resumed_at"]), (0, 50))
 
     def test_speed_is_that_of_the_iterations_made_here(self):
         self.solve(*self.problem, *CHECKPOINT, "--max-iterations", 50, code=1)
         rest = self.solve(*self.problem, "--resume", "c", "--max-iterations", 60, code=1)
-        self.assertEqual((rest["iterations"], rest["resumed_at"]), (60, 40))
-        self.assertAlmostEqual(rest["bytes_per_second"] * rest["time_solve_s"] / rest["bytes_per_iteration"], 20, delta=1e-6)
-        again = self.solve(*self.problem, "--resume", "c", "--max-iterations", 40, code=1)
-        self.assertEqual((again["iterations"], again["bytes_per_second"]), (40, 0))
+        self.assertEqual((rest["iterations"], rest["resumed_at"]), (60, 50))
+        self.assertAlmostEqual(rest["bytes_per_second"] * rest["time_solve_s"] / rest["bytes_per_iteration"], 10, delta=1e-6)
+        again = self.solve(*self.problem, "--resume", "c", "--max-iterations", 50, code=1)
+        self.assertEqual((again["iterations"], again["bytes_per_second"]), (50, 0))
+
+    def test_the_time_limit_leaves_one(self):
+        rare = ("--checkpoint", "c", "--checkpoint-every", 10**9)
+        cut = self.solve(*ENDLESS, *rare, "--time-limit", 0.3, code=4)
+        self.assertEqual((cut["status"], cut["checkpoints"]), ("aborted", 1))
+        made = cut["iterations"]
+        rest = self.solve(*ENDLESS, "--resume", "c", "--max-iterations", made + 9, "--output", "rest.npy", code=1)
+        self.assertEqual(rest["resumed_at"], made)
+        whole = self.solve(*ENDLESS, "--max-iterations", made + 9, "--output", "whole.npy", code=1)
+        self.assertEqual(rest["residual_history"], whole["residual_history"])
+        self.assertEqual(self.content("rest.npy"), self.content("whole.npy"))
 
     def test_on_another_transport_and_run(self):
         self.solve(*self.problem, *CHECKPOINT, "--max-iterations", 30, code=1)

@@ -96,7 +96,7 @@ checkpoint = sys.argv[0] + ".checkpoint"
 whole, info, result = hostless.cg(A[first:last], b[first:last], full_output=True, **here)
 hostless.cg(A[first:last], b[first:last], checkpoint=checkpoint, checkpoint_every=10, maxiter=25, **here)
 x, info, resumed = hostless.cg(A[first:last], b[first:last], resume=checkpoint, full_output=True, **here)
-assert info == 0 and np.array_equal(x, whole) and resumed.to_dict()["resumed_at"] == 20
+assert info == 0 and np.array_equal(x, whole) and resumed.to_dict()["resumed_at"] == 25
 assert list(resumed.residual_history) == list(result.residual_history)
 x, info, result = hostless.cg(A[first:last], b[first:last], time_limit=1e-6, full_output=True, **here)
 assert info > 0 and result.status == "aborted" and "the time limit" in result.message

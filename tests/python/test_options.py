@@ -184,11 +184,11 @@ def test_a_checkpoint_is_the_commands_and_goes_on_to_the_bit(grid, ones, tmp_pat
     assert info == 0
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     _, info, stopped = solved(grid, ones, ranks=ranks, checkpoint=mine, checkpoint_every=10, maxiter=25)
-    assert info == 25 and stopped.to_dict()["checkpoints"] == 2
+    assert info == 25 and stopped.to_dict()["checkpoints"] == 3  # 10, 20, and the end
     assert by_command("--ranks", ranks, "--checkpoint", theirs, "--checkpoint-every", 10, "--max-iterations", 25).returncode == 1
     assert mine.read_bytes() == theirs.read_bytes()
     x, info, resumed = solved(grid, ones, ranks=ranks, resume=theirs)
-    assert info == 0 and resumed.to_dict()["resumed_at"] == 20 and np.array_equal(x, whole)
+    assert info == 0 and resumed.to_dict()["resumed_at"] == 25 and np.array_equal(x, whole)
     assert list(resumed.residual_history) == list(result.residual_history)
     with pytest.raises(hostless.UsageError, match="2 columns of b"):
         hostless.cg(grid, np.ones((N * N, 2)), resume=theirs)

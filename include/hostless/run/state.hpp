@@ -62,6 +62,9 @@ struct SolveControl {
   std::int32_t replacements = 0;
   bool rounded = false;  ///< Gate::iterate multiplies with the rounded matrix
   ExactAgain exact_again = ExactAgain::no;
+  /// Where the limit or a wish ends the solve it leaves with `paused` first: behind the true residual of an
+  /// end the iterations cannot be gone on with bit for bit.
+  bool pauses_at_end = false;
 
   std::int64_t iteration = 0;
   std::int32_t restarts = 0;  ///< replacements not counted
@@ -80,6 +83,8 @@ struct SolveControl {
 
   /// |r| of the recurrence at which the iteration ends, for good or for a true residual to go on from.
   HOSTLESS_HOST_DEVICE double closes_at() const { return replace_at > propose_at ? replace_at : propose_at; }
+  /// Whatever the residual is.
+  HOSTLESS_HOST_DEVICE bool must_end() const { return iteration >= limit || stop; }
   /// Whether products in a phase of this gate are those of the rounded matrix.
   HOSTLESS_HOST_DEVICE bool multiplies_rounded(Gate gate) const { return rounded && gate == Gate::iterate; }
   /// Paused behind a true residual, until r has lost its mean; then `iterate` opens.

@@ -87,7 +87,9 @@ struct SolveOptions {
   /// different ones: it may not call what all ranks must call together.
   std::function<bool(Progress const&)> callback;
   bool callback_reads_x = false;  ///< Progress::x must be there: refused on a GPU
-  std::string checkpoint_file;    ///< written every checkpoint_every iterations, atomically
+  /// Written every checkpoint_every iterations, atomically; on the processor once more where the iteration
+  /// limit or a wish ends the solve.
+  std::string checkpoint_file;
   std::int64_t checkpoint_every = 0;
   std::string resume_file;  ///< goes on from a checkpoint of the same matrix, plan, method, preconditioner,
                             ///< reduction, null space and b, bit for bit

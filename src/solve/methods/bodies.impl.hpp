@@ -82,7 +82,7 @@ HOSTLESS_HOST_DEVICE bool is_outside(double square, double low, double high) {
 
 /// True when the iteration must end here: the recurrence has met the target, or may not go on.
 HOSTLESS_HOST_DEVICE bool proposes_end(State const& s) {
-  return is_outside(s.rr, s.closes_at(), s.growth_at) || s.iteration >= s.limit || s.stop;
+  return is_outside(s.rr, s.closes_at(), s.growth_at) || (s.must_end() && !s.pauses_at_end);
 }
 
 /// Of the iteration that is complete now. alpha, beta: of its step where the method's steps are those of a
@@ -95,7 +95,8 @@ HOSTLESS_HOST_DEVICE void log_step(State& s, double alpha, double beta) {
 /// Leaves after this iteration where that is wanted: at the next end of an iteration, since one that asks for
 /// a true residual cannot be left in between.
 HOSTLESS_HOST_DEVICE void pause_where_wanted(State& s) {
-  if (s.pause_at >= 0 && s.iteration >= s.pause_at) s.status = Status::paused;
+  bool const is_due = s.pause_at >= 0 && s.iteration >= s.pause_at;
+  if (is_due || (s.pauses_at_end && s.must_end())) s.status = Status::paused;
 }
 
 /// The products with the rounded matrix are over: the iteration ends here for the true residual, and goes on

@@ -20,7 +20,7 @@ TEST_F(Unwritten, EveryCallThatFailsKeepsTheOlderOne) {
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
   Setting p = setting;
-  p.solve.checkpoint_every = 3;  // other bytes than the older one's
+  p.solve.checkpoint_every = p.solve.max_iterations = 3;  // other bytes than the older one's
   for (int ranks : {1, 2}) {
     std::string const older = content();
     p.ranks = ranks;
@@ -77,6 +77,7 @@ TEST_F(Unwritten, EveryCallThatFailsKeepsTheOlderOne) {
 TEST_F(Unwritten, OneThatFitsAfterOneThatDidNot) {
   Setting p = setting;
   p.ranks = 1;
+  p.solve.max_iterations = 4;
   int mended = 0, told = 0;
   for (int k = 1;; ++k) {
     samples::FailingCalls failing(k);
