@@ -39,8 +39,9 @@ std::string scale_first(double entry) {
 
 }  // namespace
 
-// Whether Jacobi's method would only scale the system as a whole, as far as the processor knows. Collective.
-bool Solver::Parts::has_constant_diagonal() {
+// The largest entry of the diagonal over the smallest, by size, as far as the processor knows: up to 2
+// Jacobi's method would only scale the system as a whole. Not above 1 where none is known. Collective.
+double Solver::Parts::diagonal_span() {
   double least = std::numeric_limits<double>::infinity(), most = -least;
   group().together([&] {
     std::vector<double> inverted;
@@ -50,7 +51,7 @@ bool Solver::Parts::has_constant_diagonal() {
       most = std::max(most, std::abs(entry));
     }
   });
-  return group().max(most) <= 2 * group().min(least);
+  return group().max(most) / group().min(least);
 }
 
 // The next better one for this matrix. Collective.
@@ -193,7 +194,17 @@ std::string Solver::Parts::why_aborted() {
   return text.empty() ? "somebody asked it to stop." : text + ".";
 }
 
-// What to try after an ending that is none. At most four products with A. Collective.
+// A polynomial, or one over the same diagonal, is no help where rounding has lost the smaller rows. Collective.
+std::string Solver::Parts::advice_on_rows() {
+  constexpr double beyond_jacobi = 1e12;
+  bool const knows_rows = !only_on_gpu() && !matrix.function();
+  bool const is_jacobi = options.preconditioner == PreconditionerKind::jacobi;
+  if (is_chebyshev() || (is_jacobi && knows_rows && diagonal_span() > beyond_jacobi))
+    return "scale the system, rows and columns alike, so that its diagonal has entries of about one size";
+  return fmt::format("try {}, scale the system", other_preconditioner());
+}
+
+// What to try after an ending that is none. At most six products with A. Collective.
 std::string Solver::Parts::advice(Result const& result) {
   if (rounded_from >= 0) return advice_where_rounding_lost_it(result);
   if (state.status == Status::aborted) return why_aborted();
@@ -201,12 +212,14 @@ std::string Solver::Parts::advice(Result const& result) {
   bool const may_be_singular = has_grown || state.status == Status::indefinite_matrix ||
                                state.status == Status::breakdown || state.status == Status::stagnated ||
                                state.status == Status::diverged;
-  if (!may_be_singular) return advice_by_status(result);
+  if (!may_be_singular)
+    return state.status == Status::iteration_limit ? name_empty_row(advice_by_status(result))
+                                                   : advice_by_status(result);
   if (options.null_space_constant && (saw_null_direction || (has_grown && steps_saw_null_direction())))
     return advice_where_more_vanishes();
   ConstantImage const image = constant_image();
   if (!options.null_space_constant && image.vanishes()) return advice_where_constants_vanish();
-  return scale_first(image.scale) + advice_by_status(result);
+  return name_empty_row(scale_first(image.scale) + advice_by_status(result));
 }
 
 std::string Solver::Parts::advice_by_status(Result const& result) {
@@ -218,10 +231,9 @@ std::string Solver::Parts::advice_by_status(Result const& result) {
       return advice_where_it_stagnates(result);
     case Status::diverged:
       return fmt::format(
-          "the true residual grew more than {:.0e} times. Rows of very different size can do that: try {}, "
-          "scale "
-          "the system, or raise the divergence limit{}{}.",
-          state.growth_limit, other_preconditioner(),
+          "the true residual grew more than {:.0e} times. Rows of very different size can do that: {}, or "
+          "raise the divergence limit{}{}.",
+          state.growth_limit, advice_on_rows(),
           method().demands == Demands::positive_definite
               ? ". Else see whether A is symmetric positive definite"
               : "",

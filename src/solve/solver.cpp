@@ -122,20 +122,21 @@ bool Solver::Parts::easy_ending(Result& result) {
       return end(Status::not_finite,
                  fmt::format("the diagonal {} of row {} holds NaN or infinity.", what, bad_row->row + 1));
     if (method().demands == Demands::nothing)
-      return end(Status::breakdown, fmt::format("the diagonal {} of row {} has no inverse. Try another "
-                                                "preconditioner.",
-                                                what, bad_row->row + 1));
+      return end(Status::breakdown,
+                 name_empty_row(fmt::format("the diagonal {} of row {} has no inverse. Try another "
+                                            "preconditioner.",
+                                            what, bad_row->row + 1)));
     if (method().demands == Demands::symmetric)
       return end(
           Status::indefinite_preconditioner,
-          fmt::format("the diagonal {} of row {} is not positive, as {} needs M to be. Try preconditioner "
-                      "jacobi, which takes absolute values, or none.",
-                      what, bad_row->row + 1, name(options.method)));
-    return end(
-        Status::indefinite_preconditioner,
-        fmt::format("the diagonal {} of row {} is not positive: A is not positive definite. Try method "
-                    "minres, whose jacobi takes absolute values, or bicgstab.",
-                    what, bad_row->row + 1));
+          name_empty_row(fmt::format("the diagonal {} of row {} is not positive, as {} needs M to be. "
+                                     "Try preconditioner jacobi, which takes absolute values, or none.",
+                                     what, bad_row->row + 1, name(options.method))));
+    return end(Status::indefinite_preconditioner,
+               name_empty_row(fmt::format("the diagonal {} of row {} is not positive: A is not positive "
+                                          "definite. Try method minres, whose jacobi takes absolute values, "
+                                          "or bicgstab.",
+                                          what, bad_row->row + 1)));
   }
   if (is_chebyshev() && !(bound.upper > 0 && std::isfinite(bound.upper) && std::isfinite(1 / bound.upper))) {
     Status const status = !std::isfinite(bound.upper) ? Status::not_finite

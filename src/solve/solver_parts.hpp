@@ -118,8 +118,16 @@ struct Solver::Parts : SolveColumn {
   double constant_share();
   std::string more_iterations(Result const& result) const;
   std::string other_preconditioner();
-  bool has_constant_diagonal();
+  bool has_constant_diagonal() { return !(diagonal_span() > 2); }
+  double diagonal_span();
+  struct EmptyRow {
+    std::int64_t row = 0;
+    double b = 0;  // NaN where nobody here knows it
+  };
+  std::optional<EmptyRow> find_empty_row();
+  std::string name_empty_row(std::string const& otherwise);
   std::string why_aborted();
+  std::string advice_on_rows();
   bool stop_for(std::string const& reason);
   void multiply(double const* x, double* y);
   /// All that follows from the matrix' values, where they have changed.

@@ -6,7 +6,7 @@ What the codes mean stands in docs/howto/solve-a-matrix.md.
 import os
 import unittest
 
-from hostless_command import Command, chain, limited, market
+from hostless_command import Command, chain, idle, limited, market
 
 # How each command is called when nothing is wrong; {} is where a matrix stands.
 MATRIX = {"solve": ("solve", "{}", "--no-bandwidth"), "info": ("info", "{}"), "plan": ("plan", "{}"),
@@ -172,6 +172,90 @@ class Faults(Command):
         rows = ("--generate", "poisson1d", "--size", "20000000")
         self.all_end_with(4, "too large for the process", ("solve", "info", "bench solve"), lambda name: on(name, rows),
                           launcher=limited("-v", 300_000))
+
+
+class Advice(Command):
+    """What is said first is what helps."""
+
+    def empty_row(self, b):
+        n = 30
+        lines = [f"{i} {i} 4\n" + (f"{i + 1} {i} -1\n" if i < n and 6 not in (i, i + 1) else "") for i in range(1, n + 1) if i != 6]
+        entries = "".join(lines)
+        self.write("zero.mtx", f"%%MatrixMarket matrix coordinate real symmetric\n{n} {n} {entries.count(chr(10))}\n{entries}")
+        self.write("b.mtx", f"%%MatrixMarket matrix array real general\n{n} 1\n" + "".join(f"{b if i == 6 else 1}\n" for i in range(1, n + 1)))
+
+    def test_a_row_of_zeros_is_named_first(self):
+        self.empty_row(2)
+        for words in (("--method", "cg"), ("--method", "minres"), ("--method", "cr"), ("--method", "bicgstab"), ("--preconditioner", "jacobi"),
+                      ("--preconditioner", "chebyshev"), ("--method", "minres", "--ranks", 3), ("--method", "bicgstab", "--preconditioner", "jacobi")):
+            with self.subTest(words=words):
+                told = self.solve("zero.mtx", "b.mtx", *words, code=1)
+                self.assertEqual(told["message"], "row 6 of A holds only zeros, and b is 2 there, which no x reaches. "
+                                                  "Take that row and its column out, or put a 1 on its diagonal.")
+        self.empty_row(0)
+        self.solve("zero.mtx", "b.mtx", "--method", "cg", code=0)  # b asks nothing of that row
+        told = self.solve("zero.mtx", "b.mtx", "--preconditioner", "jacobi", code=1)["message"]
+        self.assertTrue(told.startswith("row 6 of A holds only zeros: A is singular. Take that row and its column out, or put a 1 on its diagonal. "
+                                        "Else: the diagonal entry of row 6"), told)
+
+    def test_rows_of_very_different_size_are_to_be_scaled(self):
+        size = [10.0 ** (8 * (i % 3) - 8) for i in range(60)]
+        entries = "".join(f"{i + 1} {i + 1} {4 * size[i] ** 2!r}\n" + (f"{i + 2} {i + 1} {-size[i] * size[i + 1]!r}\n" if i < 59 else "")
+                          for i in range(60))
+        self.write("rows.mtx", f"%%MatrixMarket matrix coordinate real symmetric\n60 60 119\n{entries}")
+        for words in ("jacobi", "chebyshev"):
+            with self.subTest(words=words):
+                told = self.solve("rows.mtx", "--preconditioner", words, "--divergence-limit", 10, code=1)
+                self.assertEqual(told["status"], "diverged")
+                self.assertIn("can do that: scale the system, rows and columns alike, so that", told["message"])
+
+    def test_a_polynomial_where_none_is_taken(self):
+        for method in ("bicgstab", "minres", "cr"):
+            told = self.refused(2, "solve", *SMALL, "--method", method, "--preconditioner", "chebyshev")
+            self.assertTrue(told.endswith("Use preconditioner jacobi or block-jacobi, or a function of your own; where A is symmetric positive definite, method cg."), told)
+        self.assertTrue(self.refused(2, "solve", *SMALL, "--method", "pipelined-cg", "--preconditioner", "chebyshev").endswith("Use method cg."))
+
+    def test_prices_that_are_missing_name_the_cure(self):
+        told = self.refused(3, "predict", "--preset", "poisson1d_large", "--machine", "lumi", "--nodes", "8..16")
+        self.assertIn("takes the messages of another one with --messages-of NAME", told)
+
+    def test_lines_that_end_with_a_carriage_return_alone(self):
+        (self.folder / "cr.mtx").write_bytes(market(chain(9), 9).replace("\n", "\r").encode())
+        self.assertIn("cr.mtx:1: lines end with a carriage return alone", self.refused(3, "info", "cr.mtx"))
+
+    def test_one_iteration_is_one(self):
+        self.assertTrue(self.run_it("solve", *SMALL, "--rtol", 1e9, "--max-iterations", 1, "--no-bandwidth").stdout.startswith("converged after 0 iterations"))
+        self.assertIn(" after 1 iteration:", self.run_it("solve", *SMALL, "--max-iterations", 1, "--no-bandwidth", code=1).stdout)
+
+
+class BusyMachine(Command):
+    def test_times_of_a_busy_machine_are_told_or_refused(self):
+        words = ("machine", "measure", "--ranks", 2, "--seconds", 0.2, "--samples", "times.csv", "--quiet")
+        self.run_it(*words)
+        head, *times = self.content("times.csv").decode().splitlines()
+
+        def resumed(*more, code, change):
+            """With the times of an idle machine, `change(size)` times as long."""
+            lines = []
+            for line in map(idle, times):
+                *what, seconds = line.split(",")
+                size, messages = int(what[3]), int(what[4])
+                lines.append(",".join([*what, f"{float(seconds) * (change(size) if messages == 1 else 1):.6e}"]))
+            self.write("times.csv", "\n".join([head, *lines]) + "\n")
+            return self.run_it(*words, "--resume", *more, code=code).stderr
+
+        scattered = lambda size: 4 ** (size.bit_length() % 3)
+        told = resumed("--output", "here.json", code=0, change=scattered)
+        self.assertRegex(told, r"^hostless: times of 'on_.* host .*' are \d+ % off their fit in the median \(the machine was busy while it was "
+                               r"timed\)\. Delete times\.csv and measure again when it is idle, with a core for each rank\.\n$")
+        (self.folder / "here.json").unlink()
+        small_ones_late = lambda size: 1000 if size <= 8 else 0.05 if size <= 32 else 1
+        told = resumed("--output", "here.json", code=4, change=small_ones_late)
+        self.assertRegex(told, r"hostless: the fit prices the smallest messages \d+ times off what they took, and nothing was written to here\.json "
+                               r"\(the machine was busy")
+        self.assertFalse((self.folder / "here.json").exists())
+        told = resumed("--output", "here.json", code=4, change=lambda size: 1e6)  # a second a message
+        self.assertIn("what was fitted is no machine's, and nothing was written to here.json (the machine was busy", told)
 
 
 if __name__ == "__main__":
