@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "solve/methods/method_vectors.hpp"
 #include "solve/setup/manufactured.hpp"
 #include "solve/solver_parts.hpp"
 

@@ -27,7 +27,7 @@ double worst_of_small_prices(Fit const& fit, NodeShape const& node,
       off.push_back(std::max(ratio, 1 / ratio));
     }
     if (off.empty()) continue;
-    auto const middle = off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2);
+    auto const middle = off.begin() + static_cast<std::ptrdiff_t>((off.size() - 1) / 2);
     std::nth_element(off.begin(), middle, off.end());
     worst = std::max(worst, *middle);
   }
