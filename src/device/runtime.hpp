@@ -13,6 +13,8 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
+
+#include "device/driver_launch.hpp"
 #define HOSTLESS_GPU(name) cuda##name
 #define HOSTLESS_GPU_NAME "CUDA"
 /// Of kernel parameters: read where the launch has put them, never copied.
@@ -156,6 +158,8 @@ __device__ __forceinline__ FlaggedWord load_flagged_word(FlaggedWord const* from
                : "memory");
   return word;
 }
+/// What nobody reads again before it is stored anew: it leaves the second-level cache to what will be read.
+__device__ __forceinline__ uint4 load_last(uint4 const* from) { return __ldcs(from); }
 /// Memory of the host, mapped: one load or store there and back over the bus.
 __device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
   std::uint32_t value;
@@ -176,14 +180,6 @@ __device__ __forceinline__ void await_kernel_before() { asm volatile("griddepcon
 __device__ __forceinline__ void let_next_kernel_come() {}
 __device__ __forceinline__ void await_kernel_before() {}
 #endif
-inline auto launch_early(void const* kernel, dim3 blocks, dim3 threads, void** parameters,
-                         cudaStream_t stream) {
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t const config{blocks, threads, 0, stream, &early, 1};
-  return cudaLaunchKernelExC(&config, kernel, parameters);
-}
 constexpr int first_to_launch_early = 9;  ///< the major part of what a GPU can
 /// Memory of the GPU in use whose kernels see what other GPUs store there while they run: any.
 inline auto allocate_polled(void** memory, std::size_t bytes) { return cudaMalloc(memory, bytes); }
@@ -214,6 +210,7 @@ __device__ __forceinline__ FlaggedWord load_flagged_word(FlaggedWord const* from
   return {{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b),
            static_cast<std::uint32_t>(b >> 32)}};
 }
+__device__ __forceinline__ uint4 load_last(uint4 const* from) { return *from; }
 __device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
   return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }

@@ -26,11 +26,39 @@ struct PlusEach {
   }
 };
 
+// What all threads have under way at once; longer ones find some of what was stored last in the cache.
+constexpr std::size_t long_bytes = std::size_t{8} << 20;
+constexpr unsigned long_together = 4;
+
+/// A multiple of 16 bytes, where both sides are: a block has its part of them, and goes.
+__global__ void add_to_long_kernel(HOSTLESS_PARAMETER AddToBytes const what) {
+  PlusEach const change{what.plus};
+  std::size_t const block = what.goes_backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+  std::size_t const first = block * long_together * blockDim.x + threadIdx.x;
+  std::size_t const items = what.bytes / sizeof(uint4);
+  auto* const to = reinterpret_cast<uint4*>(what.to) + first;
+  auto const* const from = reinterpret_cast<uint4 const*>(what.from) + first;
+  await_kernel_before();
+  uint4 value[long_together];
+  HOSTLESS_UNROLL
+  for (unsigned u = 0; u < long_together; ++u)
+    if (first + u * blockDim.x < items) value[u] = load_last(from + u * blockDim.x);
+  HOSTLESS_UNROLL
+  for (unsigned u = 0; u < long_together; ++u)
+    if (first + u * blockDim.x < items) to[u * blockDim.x] = change(value[u]);
+  let_next_kernel_come();
+}
+
+bool has_whole_items(AddToBytes const& what) {
+  return ((reinterpret_cast<std::uintptr_t>(what.to) | reinterpret_cast<std::uintptr_t>(what.from) |
+           what.bytes) &
+          15u) == 0;
+}
+
 __global__ void add_to_bytes_kernel(HOSTLESS_PARAMETER AddToBytes const what) {
-  constexpr std::size_t part = std::size_t{8} << 20;  // what all threads have under way at once
   SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
   std::uint32_t const me = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-  bool const is_short = what.bytes <= part;
+  bool const is_short = what.bytes <= long_bytes;
   if (is_short) let_next_kernel_come();
   // Where each thread has one item, in few instructions: the shorter, the more they count.
   std::uintptr_t const all =
@@ -51,11 +79,7 @@ __global__ void add_to_bytes_kernel(HOSTLESS_PARAMETER AddToBytes const what) {
     return;
   }
   await_kernel_before();
-  std::size_t const parts = (what.bytes + part - 1) / part;
-  for (std::size_t k = 0; k < parts; ++k) {
-    std::size_t const first = (what.goes_backwards ? parts - 1 - k : k) * part, left = what.bytes - first;
-    pass_bytes(work, what.to + first, what.from + first, left < part ? left : part, change);
-  }
+  pass_bytes(work, what.to, what.from, what.bytes, change);
   if (!is_short) let_next_kernel_come();  // whose blocks would take room before
 }
 
@@ -183,6 +207,12 @@ std::size_t cells_of(LifeGrid const& grid) { return static_cast<std::size_t>(gri
 
 void launch_add_to_bytes(BenchLaunch const& on, AddToBytes const& what) {
   std::size_t const items = what.bytes / item_bytes;
+  if (what.bytes > long_bytes && has_whole_items(what)) {
+    constexpr std::size_t of_block = long_together * block_threads;
+    launch_early_if(on, &add_to_long_kernel, static_cast<int>((items + of_block - 1) / of_block),
+                    block_threads, what);
+    return;
+  }
   launch_early_if(on, &add_to_bytes_kernel, blocks_of(items, block_threads, 2 * on.gpu->multiprocessors()),
                   threads_of(items), what);
 }
@@ -215,7 +245,8 @@ void launch_count_life(BenchLaunch const& on, CountLife const& what) {
 }
 void load_bench_kernels() {
   for (void const* const kernel :
-       {reinterpret_cast<void const*>(&add_to_bytes_kernel), reinterpret_cast<void const*>(&hold_kernel),
+       {reinterpret_cast<void const*>(&add_to_bytes_kernel),
+        reinterpret_cast<void const*>(&add_to_long_kernel), reinterpret_cast<void const*>(&hold_kernel),
         reinterpret_cast<void const*>(&pass_boxes_kernel), reinterpret_cast<void const*>(&fill_life_kernel),
         reinterpret_cast<void const*>(&count_life_kernel), reinterpret_cast<void const*>(&step_life_kernel)})
     load_kernel(kernel);
