@@ -2,8 +2,6 @@
 // CUDA alone, a part of runtime.hpp: launches by the driver instead of the runtime, which takes longer, and
 // longer still where several threads launch. On a stream whose kernels are short the processor decides.
 
-#include <cuda.h>
-#include <cuda_runtime.h>
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -13,24 +11,26 @@ namespace hostless::gpu {
 
 /// A kernel as the driver knows it on the GPU in use: the runtime looks it up at every launch, this at a
 /// thread's first.
-inline cudaError_t function_of_driver(void const* kernel, cudaFunction_t& function) {
+inline HOSTLESS_GPU(Error_t) function_of_driver(void const* kernel, HOSTLESS_GPU(Function_t) & function) {
   struct Known {
     void const* kernel = nullptr;
     int device = 0;
-    cudaFunction_t function = nullptr;
+    HOSTLESS_GPU(Function_t) function = nullptr;
   };
   constexpr std::size_t kept = 32, apart = 16;
   static thread_local Known all[kept];
   int device = 0;
-  if (auto const code = cudaGetDevice(&device); code != cudaSuccess) return code;
+  if (auto const code = HOSTLESS_GPU(GetDevice)(&device); code != HOSTLESS_GPU(Success)) return code;
   Known& one = all[(reinterpret_cast<std::uintptr_t>(kernel) / apart + static_cast<unsigned>(device)) % kept];
   if (one.kernel != kernel || one.device != device) {
     Known found{kernel, device, nullptr};
-    if (auto const code = cudaGetFuncBySymbol(&found.function, kernel); code != cudaSuccess) return code;
+    if (auto const code = HOSTLESS_GPU(GetFuncBySymbol)(&found.function, kernel);
+        code != HOSTLESS_GPU(Success))
+      return code;
     one = found;
   }
   function = one.function;
-  return cudaSuccess;
+  return HOSTLESS_GPU(Success);
 }
 using LaunchByDriver = CUresult(CUlaunchConfig const*, CUfunction, void**, void**);
 /// Null: this driver has none.
@@ -42,25 +42,25 @@ inline LaunchByDriver* launch_by_driver() {
   return launch;
 }
 /// Programmatic dependent launch; by the runtime where the driver's own is not found.
-inline cudaError_t launch_early(void const* kernel, dim3 blocks, dim3 threads, void** parameters,
-                                cudaStream_t stream) {
+inline HOSTLESS_GPU(Error_t) launch_early(void const* kernel, dim3 blocks, dim3 threads, void** parameters,
+                                          HOSTLESS_GPU(Stream_t) stream) {
   LaunchByDriver* const launch = launch_by_driver();
   if (launch == nullptr) {
-    cudaLaunchAttribute early{};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    HOSTLESS_GPU(LaunchAttribute) early{};
+    early.id = HOSTLESS_GPU(LaunchAttributeProgrammaticStreamSerialization);
     early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t const config{blocks, threads, 0, stream, &early, 1};
-    return cudaLaunchKernelExC(&config, kernel, parameters);
+    HOSTLESS_GPU(LaunchConfig_t) const config{blocks, threads, 0, stream, &early, 1};
+    return HOSTLESS_GPU(LaunchKernelExC)(&config, kernel, parameters);
   }
-  cudaFunction_t function = nullptr;
-  if (auto const code = function_of_driver(kernel, function); code != cudaSuccess) return code;
+  HOSTLESS_GPU(Function_t) function = nullptr;
+  if (auto const code = function_of_driver(kernel, function); code != HOSTLESS_GPU(Success)) return code;
   CUlaunchAttribute early{};
   early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
   early.value.programmaticStreamSerializationAllowed = 1;
   CUlaunchConfig const config{blocks.x,  blocks.y, blocks.z, threads.x, threads.y,
                               threads.z, 0,        stream,   &early,    1};
   // The vendor numbers errors of the driver and of the runtime alike.
-  return static_cast<cudaError_t>(launch(&config, function, parameters, nullptr));
+  return static_cast<HOSTLESS_GPU(Error_t)>(launch(&config, function, parameters, nullptr));
 }
 
 }  // namespace hostless::gpu

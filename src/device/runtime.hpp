@@ -11,10 +11,9 @@
 #include "hostless/base/host_device.hpp"
 
 #if defined(__CUDACC__)
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
-
-#include "device/driver_launch.hpp"
 #define HOSTLESS_GPU(name) cuda##name
 #define HOSTLESS_GPU_NAME "CUDA"
 /// Of kernel parameters: read where the launch has put them, never copied.
@@ -32,6 +31,7 @@
 #define HOSTLESS_LAUNCH_HOST_FUNCTION cudaLaunchHostFunc
 /// By a timer of the whole GPU, for a kernel that does nothing else: it costs a microsecond.
 #define HOSTLESS_READ_NANOSECONDS(to) asm volatile("mov.u64 %0, %globaltimer;" : "=l"(to))
+#include "device/driver_launch.hpp"
 #elif defined(__HIPCC__)
 #include <dlfcn.h>
 #include <hip/hip_runtime.h>
