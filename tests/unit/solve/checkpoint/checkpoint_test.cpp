@@ -389,11 +389,11 @@ TEST_F(Refused, NumbersThatNoPausedSolveHas) {
     return refusal(p, b);
   };
   std::size_t const history = CheckpointWords::identity + 15, state = history + 1, iteration = state + 12;
-  ASSERT_EQ(words[iteration], 4u);
-  ASSERT_EQ(words[history], 5u);
-  for (std::uint64_t const value : {~0ull, 1ull << 63, 1ull << 53, 5ull, 3ull})
+  ASSERT_EQ(words[iteration], 5u);
+  ASSERT_EQ(words[history], 6u);
+  for (std::uint64_t const value : {~0ull, 1ull << 63, 1ull << 53, 6ull, 4ull})
     EXPECT_EQ(refused(iteration, value), ErrorCode::bad_input) << "iteration " << value;
-  for (std::uint64_t const value : {~0ull, 1ull << 63, 1ull << 61, 0ull, 4ull, 6ull})
+  for (std::uint64_t const value : {~0ull, 1ull << 63, 1ull << 61, 0ull, 5ull, 7ull})
     EXPECT_EQ(refused(history, value), ErrorCode::bad_input) << "history " << value;
   for (std::uint64_t const value : {~0ull, 1ull << 63, 0ull, 5ull, 1ull + words.size()})
     EXPECT_EQ(refused(CheckpointWords::head, value), ErrorCode::bad_input) << "head " << value;
@@ -403,13 +403,13 @@ TEST_F(Refused, NumbersThatNoPausedSolveHas) {
   for (std::size_t k = 0; k < 24; ++k) EXPECT_EQ(refused(values + k, nan), ErrorCode::bad_input) << k;
   for (std::size_t k : {9u, 10u, 11u, 13u, 14u, 15u, 16u, 17u, 18u, 19u, 20u})  // counts and flags
     EXPECT_EQ(refused(state + k, ~0ull), ErrorCode::bad_input) << k;
-  EXPECT_EQ(refused(state + 8, 5), ErrorCode::bad_input);   // changed at an iteration to come
+  EXPECT_EQ(refused(state + 8, 6), ErrorCode::bad_input);   // changed at an iteration to come
   EXPECT_EQ(refused(state + 17, 0), ErrorCode::bad_input);  // neither gate: it would turn for ever
   EXPECT_EQ(refused(state + 10, 1), ErrorCode::bad_input) << "a rounded matrix that is not there";
   auto const infinite = std::bit_cast<std::uint64_t>(HUGE_VAL), negative = std::bit_cast<std::uint64_t>(-1.0);
   for (std::size_t k = 0; k < 2; ++k)
     EXPECT_EQ(refused(upper + k, negative), ErrorCode::bad_input) << "a bound of eigenvalues";
-  for (std::size_t k = 0; k < 4 * 5; ++k) {
+  for (std::size_t k = 0; k < 4 * 6; ++k) {
     for (std::uint64_t const value : {nan, infinite, negative})
       EXPECT_EQ(refused(values + 24 + k, value), ErrorCode::bad_input) << "word " << k << " of the history";
   }
