@@ -210,7 +210,10 @@ __device__ __forceinline__ FlaggedWord load_flagged_word(FlaggedWord const* from
   return {{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b),
            static_cast<std::uint32_t>(b >> 32)}};
 }
-__device__ __forceinline__ uint4 load_last(uint4 const* from) { return *from; }
+template <class Word>
+__device__ __forceinline__ Word load_last(Word const* from) {
+  return *from;
+}
 __device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
   return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }

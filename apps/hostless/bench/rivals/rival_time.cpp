@@ -15,7 +15,7 @@
 namespace hostless {
 namespace {
 
-[[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::usage, text); }
+[[noreturn]] void refuse_time(std::string const& text) { throw Error(ErrorCode::usage, text); }
 
 struct Unit {
   double seconds;
@@ -86,7 +86,7 @@ RivalTime::RivalTime(std::string const& option, std::string const& pattern) : sh
     if (name == "steps") {
       steps_group_ = groups;
     } else if (unit == units().end() || time_group_ != 0) {
-      refuse(fmt::format(
+      refuse_time(fmt::format(
           "{} {}: the group '{}' is {} (its name is the unit of the time). Use one of {}, and maybe steps.",
           option, pattern, name, unit == units().end() ? "no unit" : "a second time",
           fmt::join(known, ", ")));
@@ -97,14 +97,14 @@ RivalTime::RivalTime(std::string const& option, std::string const& pattern) : sh
     at = end;
   }
   if (time_group_ == 0)
-    refuse(fmt::format(
+    refuse_time(fmt::format(
         "{} {}: no group (?P<unit>...) (nothing says where the time stands and what it is in). Write "
         "one, unit one of {}, or wall.",
         option, pattern, fmt::join(known, ", ")));
   try {
     regex_ = std::regex(expression_);
   } catch (std::regex_error const& e) {
-    refuse(fmt::format("{} {}: no regular expression ({}). Correct it.", option, pattern, e.what()));
+    refuse_time(fmt::format("{} {}: no regular expression ({}). Correct it.", option, pattern, e.what()));
   }
 }
 
