@@ -22,6 +22,8 @@ void GroupWork::wait(Requests const& requests) {
   kept_requests_.insert(requests.begin(), requests.end());
   kept_ranks_.insert(groups.ranks());
   bool const is_recording = stream().is_recording();
+  has_failed_ = !is_recording && groups.has_one_left(*communicator, plan.peers);
+  if (has_failed_) return;
   try {
     stream().move(*groups.ranks(), plan.messages, plan.peers);
   } catch (Error const& e) {

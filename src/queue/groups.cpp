@@ -195,6 +195,17 @@ bool Groups::looks_lost(CommunicatorState& communicator, double limit_s) {
   return has_left && now - left_ > grace;
 }
 
+bool Groups::has_one_left(CommunicatorState& communicator, gpu::GroupPeers peers) const {
+  try {
+    communicator.listen();
+    for (std::size_t peer = 0; peer < sets_.size(); ++peer)
+      if ((peers >> peer & 1) != 0 && communicator.has_left(static_cast<int>(peer))) return true;
+  } catch (Error const&) {  // what tells says that somebody is gone
+    return true;
+  }
+  return false;
+}
+
 bool Groups::has_unreached() const {
   gpu::GroupCounts const now = ranks_->counts();
   return now.begun != now.done || now.done < enqueued_;

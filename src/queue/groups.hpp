@@ -76,6 +76,9 @@ class Groups {
   /// Called now and then by whoever waits: whether a group has lasted too long, one of its ranks has left, or the
   /// library has failed.
   bool looks_lost(CommunicatorState& communicator, double limit_s);
+  /// Whether one of these has left: it has ended what both have begun, so a group that begins now moves nothing,
+  /// though the library may take or deliver what it can store (seen with NCCL 2.28).
+  bool has_one_left(CommunicatorState& communicator, gpu::GroupPeers peers) const;
   /// Whether it was given up.
   bool is_over() const { return is_over_; }
   /// Groups that wait end. False: that was so before.

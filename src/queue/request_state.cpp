@@ -63,7 +63,7 @@ void RequestState::add_messages(std::vector<OrderedMessage>& all) {
 
 bool RequestState::is_lost() {
   std::lock_guard const lock(guard_);
-  return is_lost_;
+  return is_lost_ || other_is_lost_;
 }
 
 void RequestState::start() {
