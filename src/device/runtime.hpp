@@ -210,8 +210,8 @@ __device__ __forceinline__ FlaggedWord load_flagged_word(FlaggedWord const* from
   return {{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b),
            static_cast<std::uint32_t>(b >> 32)}};
 }
-template <class Word>
-__device__ __forceinline__ Word load_last(Word const* from) {
+template <class Value>
+__device__ __forceinline__ Value load_last(Value const* from) {
   return *from;
 }
 __device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
