@@ -18,7 +18,7 @@
 namespace hostless::gpu {
 
 /// Of a message: blocks of a start.
-constexpr int most_pieces = 132;
+constexpr int most_pieces = 264;
 constexpr int share_bits = 16;
 
 /// One side of a message, in the memory of its GPU; all 0 in the beginning. What others store or count in
