@@ -93,8 +93,9 @@ def test_as_scipy(method, a, singular):
     ours, info, result = getattr(hostless, method)(a, b, rtol=RTOL, maxiter=20 * a.shape[0], full_output=True)
     assert info == 0, result.message
     assert np.linalg.norm(b - a @ ours) <= RTOL * np.linalg.norm(b) * (1 + 1e-6)
-    # Sums in another order: seen are 0.8 % (4 of 516) and 3 of 86, mostly the same count.
-    share = {"minres": 0.015, "bicgstab": 0.05}[method]
+    # Sums in another order, which scipy's has by the processor: seen are 0.8 % (4 of 516), 3 of 86 and, of
+    # bicgstab on a Zen 5, 4 of 78; mostly the same count.
+    share = {"minres": 0.015, "bicgstab": 0.1}[method]
     assert abs(result.iterations - count) <= max(2, share * count), (result.iterations, count)
     # Equal but for what a residual of that size leaves open.
     smallest = np.min(np.abs(np.linalg.svd(a.toarray(), compute_uv=False)[:-1 if singular else None]))
