@@ -159,7 +159,7 @@ MATRICES = [
     ("comment_among_entries", line(b"% x\n2 1 -1"), 4, "comment among"),
     ("line_too_long", line(b"2 1 -1" + b" " * 5000), 4, "4096"),
     ("long_line_of_digits", line(b"2 1 " + b"1" * 5000), 4, "4096"),
-    ("carriage_returns_only", GOOD.replace(b"\n", b"\r"), 1, "unknown or missing word"),
+    ("carriage_returns_only", GOOD.replace(b"\n", b"\r"), 1, "carriage return alone"),
     ("crlf_bad_value", line(b"2 1 y").replace(b"\n", b"\r\n"), 4, "\"y\" is not a number"),
     ("crlf_row_zero", line(b"0 1 1").replace(b"\n", b"\r\n"), 4, "row index 0"),
     ("cr_inside_line", line(b"2 1\r-1"), 4, "is not a column index"),
