@@ -177,9 +177,10 @@ struct StencilRun::Parts {
     return grown;
   }
 
+  /// Shared ones were there, their owners' all, when the ranks agreed to step: an exchange would store what others read.
   bool fill_coefficients() {
     if (coefficient_exchange) {
-      if (!coefficient_exchange->run(pointers(coefficients))) return false;
+      if (!shared && !coefficient_exchange->run(pointers(coefficients))) return false;
       for (GridArray const& one : coefficients) pass.mirror(one, with_halo());
     }
     ready = true;
