@@ -1,7 +1,8 @@
 #pragma once
 
-// Kernels in vectors of four doubles with fma. The v4 build compiles the same text: 32 registers and mask
-// registers are the compiler's to use, and wider vectors gain nothing where memory is the limit.
+// Kernels in vectors of four doubles with fma. The v4 build compiles the same text but for what avx512.hpp has:
+// 32 registers and mask registers are the compiler's to use, and wider vectors gain nothing where memory is the
+// limit.
 //
 // Products of one row stay in rising column order, one chain of fma (latency 4 cycles): the speed comes from
 // several rows at once: the rows of a block or group in the lanes of a vector, some rows or block rows in

@@ -14,9 +14,17 @@ namespace hostless::avx2 {
 /// 21 to 18 ms; 256 rows ahead nothing is gained; on a Zen 5 fetching the farthest of near ones alone takes a
 /// twentieth longer).
 constexpr int x_ahead = 2 * group_block_rows;
-HOSTLESS_VECTOR void fetch_x(double const* x) {
-  fetch_into_both<group_block_rows * 8>(ahead_of(x, x_ahead * 8));
+/// Values of diagonal k, and x along it, for groups to come.
+template <int W>
+HOSTLESS_VECTOR void fetch_diagonal(Diagonal const* diagonal, std::int32_t k, double const* value,
+                                    RightHandSides const& of) {
+  if (diagonal[k].mirrored == 0) fetch_shared_ahead<group_block_rows * 8>(value + diagonal[k].low);
+  if (k > 0 && diagonal[k].first - diagonal[k - 1].first <= x_ahead) return;
+  HOSTLESS_UNROLLED
+  for (int w = 0; w < W; ++w)
+    fetch_into_both<group_block_rows * 8>(ahead_of(of.x[w] + diagonal[k].first, x_ahead * 8));
 }
+
 template <int W>
 HOSTLESS_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& group, int lanes, int at_out,
                                      RightHandSides const& of) {
@@ -30,11 +38,7 @@ HOSTLESS_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& group
     for (int w = 0; w < W; ++w) sum[w][0] = sum[w][1] = _mm256_setzero_pd();
     for (std::int32_t k = 0; k < group.width; ++k) {
       Diagonal const& one = diagonal[k];
-      if (first == 0 && one.mirrored == 0) fetch_shared_ahead<group_block_rows * 8>(value + one.low);
-      if (first == 0 && (k == 0 || one.first - diagonal[k - 1].first > x_ahead)) {
-        HOSTLESS_UNROLLED
-        for (int w = 0; w < W; ++w) fetch_x(of.x[w] + one.first);
-      }
+      if (first == 0) fetch_diagonal<W>(diagonal, k, value, of);
       __m256d entry[together];
       for (int u = 0; u < together; ++u) {
         int const v = first + u;
@@ -60,17 +64,6 @@ HOSTLESS_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& group
   if (lanes == group_block_rows) return;
   for (int w = 0; w < W; ++w)
     for (int lane = 0; lane < lanes; ++lane) of.out[w][at_out + lane] = all[w][lane];
-}
-HOSTLESS_VECTOR void whole_diagonals_of_sides(MatrixView const& a, SellGroup const& group, int lanes,
-                                              int at_out, RightHandSides const& of) {
-  switch (of.count) {
-    case 2:
-      return whole_diagonals<2>(a, group, lanes, at_out, of);
-    case 3:
-      return whole_diagonals<3>(a, group, lanes, at_out, of);
-    default:
-      return whole_diagonals<sides>(a, group, lanes, at_out, of);
-  }
 }
 
 /// Four rows after the other.
@@ -128,20 +121,8 @@ HOSTLESS_VECTOR void other_group_of_sides(MatrixView const& a, int s, SellGroup 
     listed_from<b>(a, a.slice[s], group, lanes, FromVectors<1>{of.x}, block_row * b, of);
   }
 }
-template <int b>
-HOSTLESS_VECTOR void sell_of_sides(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
-                                   RightHandSides const& of) {
-  SellGroup const* group =
-      a.group + a.first_group[s] + (first_block_row - a.tiling.first(s)) / group_block_rows;
-  bool const is_near = enter<1>(a, s, first_block_row, of);
-  for (int block_row = 0; block_row < block_rows; block_row += group_block_rows, ++group) {
-    int const lanes = block_rows - block_row < group_block_rows ? block_rows - block_row : group_block_rows;
-    if (group->kind == SellGroup::Kind::diagonals) {
-      whole_diagonals_of_sides(a, *group, lanes, block_row, of);
-    } else {
-      other_group_of_sides<b>(a, s, *group, lanes, is_near, block_row, of);
-    }
-  }
-}
+
+#define HOSTLESS_SIDES_VECTOR HOSTLESS_VECTOR
+#include "operate/kernels/sides_groups.impl.hpp"
 
 }  // namespace hostless::avx2

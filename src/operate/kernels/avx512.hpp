@@ -15,8 +15,10 @@ using avx2::bsr;
 using avx2::bsr_of_sides;
 using avx2::csr;
 using avx2::csr_of_sides;
+using avx2::enter;
 using avx2::halved;
 using avx2::halved_of_sides;
+using avx2::other_group_of_sides;
 using avx2::sell;
 
 constexpr int vectors = group_block_rows / 8;
@@ -40,11 +42,7 @@ HOSTLESS_LONG_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& 
   }
   for (std::int32_t k = 0; k < group.width; ++k) {
     Diagonal const one = diagonal[k];
-    if (one.mirrored == 0) avx2::fetch_shared_ahead<group_block_rows * 8>(value + one.low);
-    if (k == 0 || one.first - diagonal[k - 1].first > avx2::x_ahead) {
-      HOSTLESS_UNROLLED
-      for (int w = 0; w < W; ++w) avx2::fetch_x(of.x[w] + one.first);
-    }
+    avx2::fetch_diagonal<W>(diagonal, k, value, of);
     __m512d entry[vectors];
     if (one.split == group_block_rows) {
       HOSTLESS_UNROLLED
@@ -73,33 +71,9 @@ HOSTLESS_LONG_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& 
     }
   }
 }
-HOSTLESS_LONG_VECTOR void whole_diagonals_of_sides(MatrixView const& a, SellGroup const& group, int lanes,
-                                                   int at_out, RightHandSides const& of) {
-  switch (of.count) {
-    case 2:
-      return whole_diagonals<2>(a, group, lanes, at_out, of);
-    case 3:
-      return whole_diagonals<3>(a, group, lanes, at_out, of);
-    default:
-      return whole_diagonals<wide_sides>(a, group, lanes, at_out, of);
-  }
-}
 
-template <int b>
-HOSTLESS_LONG_VECTOR void sell_of_sides(MatrixView const& a, int s, std::int64_t first_block_row,
-                                        int block_rows, RightHandSides const& of) {
-  SellGroup const* group =
-      a.group + a.first_group[s] + (first_block_row - a.tiling.first(s)) / group_block_rows;
-  bool const is_near = avx2::enter<1>(a, s, first_block_row, of);
-  for (int block_row = 0; block_row < block_rows; block_row += group_block_rows, ++group) {
-    int const lanes = block_rows - block_row < group_block_rows ? block_rows - block_row : group_block_rows;
-    if (group->kind == SellGroup::Kind::diagonals) {
-      whole_diagonals_of_sides(a, *group, lanes, block_row, of);
-    } else {
-      avx2::other_group_of_sides<b>(a, s, *group, lanes, is_near, block_row, of);
-    }
-  }
-}
+#define HOSTLESS_SIDES_VECTOR HOSTLESS_LONG_VECTOR
+#include "operate/kernels/sides_groups.impl.hpp"
 
 }  // namespace hostless::avx512
 
