@@ -52,7 +52,8 @@ Box Pass::grown(Box const& wanted, int steps) const {
     box.high[a] += reach;
     if (grid_.boundary[a] == GridBoundary::periodic) continue;
     std::int64_t const fixed = grid_.boundary[a] == GridBoundary::dirichlet ? kernel_.radius[a] : 0;
-    box.low[a] = std::max(box.low[a], fixed);
+    // fewer cells than are fixed at one end: none is stepped
+    box.low[a] = std::min(std::max(box.low[a], fixed), grid_.extent[a]);
     box.high[a] = std::max(box.low[a], std::min(box.high[a], grid_.extent[a] - fixed));
   }
   return box;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hostless/stencil/body.hpp"
+#include "hostless/stencil/stencil.hpp"
 
 namespace hostless {
 namespace {
@@ -138,6 +139,44 @@ void expect_equal(Grid const& grid, int steps) {
 }
 
 constexpr auto fixed = GridBoundary::dirichlet, mirrored = GridBoundary::neumann;
+
+CellArray view_of(std::vector<float>& cells, Grid const& grid) {
+  std::int64_t const row = 4 * grid.extent[2];
+  return {cells.data(), {row * grid.extent[1], row, 4}};
+}
+
+TEST(Pass, NothingIsSteppedWhereFewerCellsAreThanAreFixed) {
+  for (std::int64_t const cells : {1, 2, 3, 4, 5, 9})
+    for (std::size_t const axis : {0u, 1u, 2u}) {
+      Grid grid{{7, 7, 7}, {}};
+      grid.extent[axis] = cells;
+      Pass const pass(grid, kernel_of<float>(Wide{}, "of the test"), {}, {});
+      for (int const steps : {0, 1, 4}) {
+        Box const stepped = pass.grown({{0, 0, 0}, grid.extent}, steps);
+        EXPECT_EQ(stepped.high[axis] - stepped.low[axis], std::max<std::int64_t>(cells - 4, 0)) << cells;
+        EXPECT_GE(stepped.low[axis], 0) << cells;
+        EXPECT_LE(stepped.high[axis], cells) << cells;
+      }
+      run_with_threads_transport(1, [&](Transport& transport) {
+        std::array<std::vector<float>, 3> given, seen;
+        StencilRun run(transport, grid, kernel_of<float>(Wide{}, "of the test"));
+        for (int k = 0; k < 3; ++k) {
+          auto& mine = given[static_cast<std::size_t>(k)];
+          for (std::int64_t c = 0; c < 49 * cells; ++c) mine.push_back(initial(k, c));
+          seen[static_cast<std::size_t>(k)].resize(mine.size());
+          run.give(k, view_of(mine, grid));
+        }
+        EXPECT_EQ(run.run(3, {}).status, StencilStatus::steps_done);
+        for (int f = 0; f < 2; ++f) {
+          auto& now = seen[static_cast<std::size_t>(f)];
+          run.take(f, view_of(now, grid));
+          if (cells <= 4) {
+            EXPECT_EQ(now, given[static_cast<std::size_t>(f)]) << axis << ", " << cells;
+          }
+        }
+      });
+    }
+}
 
 TEST(Pass, RowsCutIntoTilesLeaveWhatPlainStepsLeave) {
   for (auto const& ends : {std::array{fixed, fixed, fixed}, std::array{mirrored, fixed, mirrored},
