@@ -245,9 +245,10 @@ struct StencilRun::Parts {
   std::int64_t longest() const { return lasting > 0 ? lasting : exchanges ? chosen.depth : to_come; }
   std::int64_t grain() const { return chosen.depth; }
   std::int64_t least() const { return chosen.block_steps; }
-  /// A millisecond, by the largest box, and still not long where a cell takes a microsecond; it grows soon.
+  /// A millisecond at most, by the largest box, and still not long where ranks take turns on one core and a step
+  /// takes tens of them; it grows soon.
   std::int64_t first_stretch() const {
-    constexpr std::int64_t cells = 200'000, most = 1 << 14;
+    constexpr std::int64_t cells = 200'000, most = 16;
     std::int64_t largest = 1;
     for (std::size_t a = 0; a < 3; ++a) {
       std::int64_t const along = partition.ranks_along[a];

@@ -397,6 +397,7 @@ TEST(StencilEndings, AskedToStopBetweenLooks) {
           StencilResult const result = run.run(std::int64_t{1} << 52, stop);
           EXPECT_EQ(result.status, finite ? StencilStatus::aborted : StencilStatus::not_finite);
           EXPECT_EQ(result.steps, run.steps());
+          EXPECT_LE(result.steps, 64);  // asked soon, whatever a step takes
           EXPECT_LT(result.run_s, 240);
           EXPECT_TRUE(result.history.empty());
         });
