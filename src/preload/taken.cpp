@@ -146,7 +146,9 @@ int Communicator::move(Call const& call, Items const& send, Items const& receive
     if (code == MPI_SUCCESS) code = said;
   };
   bool const gather = gathers(call.operation);
-  std::size_t const blocks = gather ? 1 : neighbours_.destinations.size();
+  // who sends to nobody may pass a block that is not there
+  std::size_t const gathered = without_null(neighbours_.destinations).empty() ? 0 : 1;
+  std::size_t const blocks = gather ? gathered : neighbours_.destinations.size();
   std::size_t first = 0;
   for (std::size_t k = 0; k < blocks; ++k) {
     if (!gather && neighbours_.destinations[k] == MPI_PROC_NULL) continue;

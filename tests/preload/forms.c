@@ -155,6 +155,26 @@ static void on_a_grid(int periodic) {
   MPI_Comm_free(&comm);
 }
 
+/* Blocks of who sends to nobody, or receives from nobody, are not there; MPICH refuses that. */
+#ifdef OPEN_MPI
+static int* const absent = NULL;
+#else
+static int* const absent = ones;
+#endif
+static void on_a_chain(void) {
+  int left = rank - 1, right = rank + 1, in = rank > 0, to = rank + 1 < ranks;
+  MPI_Comm comm;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, &left, ones, to, &right, ones, MPI_INFO_NULL, 0, &comm);
+  for (int call = 0; call < times; ++call) {
+    fill(call);
+    MPI_Neighbor_allgather(to ? send : absent, 6, MPI_INT, in ? receive : absent, 6, MPI_INT, comm);
+    keep("chain", call);
+    MPI_Neighbor_alltoall(to ? send : absent, 6, MPI_INT, in ? receive : absent, 6, MPI_INT, comm);
+    keep("chain", call + 50);
+  }
+  MPI_Comm_free(&comm);
+}
+
 static void on_itself(void) {
   int zero = 0;
   MPI_Comm comm;
@@ -194,6 +214,7 @@ int main(int count, char** words) {
   on_a_graph(1);
   on_a_grid(0);
   on_a_grid(1);
+  on_a_chain();
   on_itself();
   wrong_calls();
   fclose(out);
