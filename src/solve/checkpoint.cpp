@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 
 #include "base/file.hpp"
@@ -348,9 +349,10 @@ State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
                       std::vector<std::span<double>> const& fields) {
   Layout const layout(group, fields);
   State state = fresh;
+  Words head;
   group.together([&] {
     File const file = File::to_read(path);
-    Words const head = read_head(file);
+    head = read_head(file);
     std::int64_t const kept = checked_history(file, head, identity, layout);
     state = state_of(path, fresh, std::span(head).subspan(state_at, state_words));
     state.growth_at *= fresh.growth_limit / state.growth_limit;  // the limit is of the solve that resumes
@@ -361,6 +363,13 @@ State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
     check_steps(path, steps);
     read_fields(file, layout, head, kept, fields);
   });
+  // Checksums are of one rank's fields: a file that was replaced between two ranks' looks has those of both.
+  auto const heads = group.all_gather(checksum(std::as_bytes(std::span(head))));
+  if (std::adjacent_find(heads.begin(), heads.end(), std::not_equal_to<>()) != heads.end())
+    throw Error(ErrorCode::bad_input,
+                path +
+                    ": another file had taken its place before all ranks had read it (they would go on from "
+                    "different iterations). Resume when nobody writes it.");
   return state;
 }
 

@@ -436,6 +436,39 @@ TEST_F(Refused, WhatCannotBeWrittenKeepsTheOlderOne) {
   EXPECT_EQ(solve_on_threads(a, b, resumed).result.status, Status::converged);
 }
 
+// Two files that differ in nothing but the values of rank 1, of which each rank reads another: as where one takes the
+// place of the other meanwhile.
+TEST(CheckpointOfRanks, EachReadsTheSameFile) {
+  Folder folder;
+  std::vector<StepRecord> const history(1);
+  auto const path = [&](int which) { return folder.file(which == 0 ? "a" : "b"); };
+  for (bool const mixed : {false, true}) {
+    run_on_threads(2, [&](Group& group) {
+      int const rank = group.rank();
+      for (int which = 0; which < 2; ++which) {
+        std::vector<double> const mine(3, rank == 1 ? which : 5.0);
+        write_checkpoint(group, path(which), {}, State{}, history, {mine});
+      }
+      std::vector<double> read(3);
+      std::vector<StepRecord> kept(4);
+      auto const of_one = [&](int which) { read_checkpoint(group, path(which), {}, State{}, kept, {read}); };
+      if (!mixed) {
+        of_one(1);
+        EXPECT_EQ(read, std::vector<double>(3, rank == 1 ? 1.0 : 5.0));
+        return;
+      }
+      try {
+        of_one(rank);
+        ADD_FAILURE() << "accepted";
+      } catch (Error const& error) {
+        EXPECT_EQ(error.code(), ErrorCode::bad_input);
+        EXPECT_NE(std::string(error.what()).find("another file had taken its place"), std::string::npos)
+            << error.what();
+      }
+    });
+  }
+}
+
 // The seeds of the fuzzer stay what they are meant to be.
 TEST(CheckpointCorpus, SeedsAreReadOrRefused) {
   int good = 0, bad = 0;
