@@ -133,7 +133,8 @@ void HeldRequest::wait() {
 
 // ---- communicators
 
-HeldCommunicator::HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, bool by_fabric, double limit_s)
+HeldCommunicator::HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, std::string const& carrier,
+                                   double limit_s)
     : ranks_(std::move(ranks)) {
   refuse_in_function("a communicator");
   ranks_->check_usable();
@@ -145,9 +146,10 @@ HeldCommunicator::HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, bool b
         "with any number of requests). Use the first one, or close it.");
   {
     Ranks::Use const use(*ranks_);
-    if (by_fabric) fabric_ = open_ofi_transport(ranks_->transport());
+    if (carrier == "ofi") fabric_ = open_ofi_transport(ranks_->transport());
     Transport& transport = fabric_ ? *fabric_ : ranks_->transport();
-    communicator_ = std::make_unique<Communicator>(transport, gpu);
+    communicator_ = std::make_unique<Communicator>(
+        transport, gpu, carrier == "nccl" ? QueueType::nccl : QueueType::automatic);
     if (limit_s > 0) communicator_->set_limit(limit_s);
     may_be_used_late_ = transport.capabilities().processes_as_ranks;
   }

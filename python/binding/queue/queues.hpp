@@ -65,7 +65,8 @@ class HeldRequest {
 /// A Communicator over ranks that Python holds.
 class HeldCommunicator final : public Ranks::Bound {
  public:
-  HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, bool by_fabric, double limit_s);
+  /// carrier: "ofi", "nccl", or another word: what the ranks have
+  HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, std::string const& carrier, double limit_s);
   ~HeldCommunicator() override;
   HeldCommunicator(HeldCommunicator const&) = delete;
   HeldCommunicator& operator=(HeldCommunicator const&) = delete;

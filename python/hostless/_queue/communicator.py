@@ -13,7 +13,7 @@ from .._rows import small, word
 from ..errors import QueueError, UsageError
 from .request import Request
 
-TRANSPORTS = ("mpi", "ofi")
+TRANSPORTS = ("mpi", "ofi", "nccl")
 OPERATIONS = ("sum", "product", "minimum", "maximum")
 
 
@@ -24,14 +24,15 @@ class Communicator(OfRanks):
                open at a time), or None (one rank, which may send to itself)
     gpu        the number of the GPU whose streams start and wait for its requests, between ranks that are threads; several ranks
                may have the same. None: the host does. All ranks make their communicators before anybody's first wait
-    transport  with mpi4py "mpi" (None means it) or "ofi": libfabric's deferred operations
+    transport  with mpi4py "mpi" (None means it) or "ofi": libfabric's deferred operations. With gpu None (memory that the GPUs
+               share) or "nccl": NCCL's groups, between ranks with a GPU each, for queues of the type "nccl" (docs/howto/queue.md)
     limit      seconds that a match may take; None: 600, times HOSTLESS_DEADLINE_SCALE
 
     Collective. With mpi4py the communicator is duplicated, and ends on all ranks together: `close` it on all, use it in a
     `with` block, or drop it with its requests. Whoever waits for a rank that has closed it is told. One thread at a time uses it.
 
-    Errors: UsageError (unknown words), QueueError unsupported (a GPU between processes, "ofi" between threads), MachineError (no
-    such GPU, no libfabric), PeerLostError.
+    Errors: UsageError (unknown words), QueueError unsupported (a GPU between processes, "mpi" or "ofi" between threads, "nccl"
+    without a GPU or with one of two ranks), MachineError (no such GPU, no libfabric, no NCCL), PeerLostError.
     """
 
     def __init__(self, comm: Any, *, gpu: Optional[int] = None, transport: Optional[str] = None, limit: Optional[float] = None):
@@ -39,20 +40,22 @@ class Communicator(OfRanks):
 
         def prepare() -> tuple:
             if transport is not None and word(transport, "transport") not in TRANSPORTS:
-                raise UsageError(f"transport={transport!r} (it carries messages between processes). Use one of {', '.join(TRANSPORTS)}.")
-            if transport is not None and (comm is None or isinstance(comm, _core.Ranks)):
+                raise UsageError(f"transport={transport!r} (it carries messages). Use one of {', '.join(TRANSPORTS)}.")
+            if transport == "nccl" and gpu is None:
+                raise QueueError("transport='nccl' without gpu= (it carries between GPUs). Name this rank's.", "unsupported")
+            if transport in ("mpi", "ofi") and (comm is None or isinstance(comm, _core.Ranks)):
                 raise QueueError(f"transport={transport!r} between ranks that are threads (they load and store in one memory). Leave "
                                  "it out.", "unsupported")
             number = -1 if gpu is None else small(gpu, "gpu")
             if gpu is not None and number < 0:
                 raise UsageError(f"gpu={number} (they count from 0). Use another number, or None for the host.")
             place = "the host" if gpu is None else "a GPU"
-            return number, transport == "ofi", seconds_of(limit), f"a communicator of {place}, transport={transport or 'mpi'!r}"
+            return number, transport or "", seconds_of(limit), f"a communicator of {place}, transport={transport or 'mpi'!r}"
 
-        number, by_fabric, limit_s = agreed(self._ranks, prepare)
+        number, carrier, limit_s = agreed(self._ranks, prepare)
         self._gpu = gpu
         self._is_mpi4py = comm is not None and not self._is_of_thread
-        self._bound = _core.HeldCommunicator(self._ranks, number, by_fabric, limit_s)
+        self._bound = _core.HeldCommunicator(self._ranks, number, carrier, limit_s)
 
     @property
     def gpu(self) -> Optional[int]:

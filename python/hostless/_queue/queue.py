@@ -30,7 +30,7 @@ class Queue:
     stream  of a GPU, which does all of the work: one of CuPy, torch or Numba, anything with __cuda_stream__, or its number; not
             the default one. It is kept. None: the host does it, by a thread of the queue's or, over MPI, inside calls of this
             package about queues and requests (so wait for it, or `test` it now and then)
-    type    "threads", "mpi", "ofi", with a stream "peer"; "auto": as its first request, or its stream, has it
+    type    "threads", "mpi", "ofi", with a stream "peer" or "nccl"; "auto": as its first request has it, with a stream "peer"
     limit   seconds that a wait on it may take; None: 600, times HOSTLESS_DEADLINE_SCALE
 
     A call about several requests is accepted or refused as a whole. One thread at a time calls about a queue; the GIL is free
@@ -45,8 +45,8 @@ class Queue:
         check_environment()
         kind, number = word(type, "type"), 0 if stream is None else stream_of(stream)
         # 0 and 1 are the default stream, which the library refuses as none.
-        if stream is not None and number in (0, 1) and kind in ("auto", "peer"):
-            kind, number = "peer", 0
+        if stream is not None and number in (0, 1) and kind in ("auto", "peer", "nccl"):
+            kind, number = "peer" if kind == "auto" else kind, 0
         seconds = seconds_of(limit)
         self._number, self._communicators, self._recorded = next(_numbers), weakref.WeakSet(), set()
         self._is_of_gpu = stream is not None

@@ -79,6 +79,35 @@ def test_random_programs(ranks, gpus, how):
     hostless.run_threads(ranks, body)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_random_programs_by_nccl(ranks):
+    def body(comm):
+        with hostless.Communicator(comm, gpu=comm.rank, transport="nccl") as communicator, hostless.Queue(Stream(comm.rank), type="nccl") as queue:
+            for seed in range(8):
+                check(World(seed, ranks), communicator, queue, maker(comm.rank))
+
+    hostless.run_threads(ranks, body)
+
+
+def test_what_nccl_refuses():
+    def refused(says, **words):
+        with pytest.raises(hostless.QueueError, match=says) as told:
+            hostless.Communicator(**words)
+        assert told.value.why == "unsupported"
+
+    refused("without gpu=", comm=None, transport="nccl")
+    hostless.run_threads(2, lambda comm: refused("GPU 0", comm=comm, gpu=0, transport="nccl"))
+    with pytest.raises(hostless.QueueError) as told:
+        hostless.Queue(0, type="nccl")
+    assert told.value.why == "unsupported"
+    with hostless.Communicator(None, gpu=0, transport="nccl") as ranks, hostless.Queue(Stream(0)) as queue:
+        both = ranks.send_init(maker(0)(4, "f8"), 0), ranks.recv_init(maker(0)(4, "f8"), 0)
+        hostless.match(both)
+        with pytest.raises(hostless.QueueError, match="nccl") as told:  # a queue of the type peer
+            queue.enqueue_start(both)
+        assert told.value.why == "unsupported"
+
+
 def test_a_recorded_step():
     def body(comm):
         stream, make = Stream(0), maker(0)
@@ -133,7 +162,7 @@ def test_what_is_refused():
         ranks.send_init(maker(0)(4, "f8"), 0)
     assert told.value.why == "unsupported"
     with pytest.raises(hostless.MachineError, match="no such GPU"):
-        hostless.Communicator(None, gpu=2)
+        hostless.Communicator(None, gpu=3)
 
 
 def test_a_stream_is_kept():
