@@ -181,7 +181,7 @@ MATRICES = [
     ("duplicate_general", GENERAL + b"2 2 3\n1 1 4\n2 2 4\n1 1 4\n", 5, "second time"),
     ("triangle_called_general", GENERAL + b"2 2 3\n1 1 4\n2 1 -1\n2 2 4\n", 4, "is missing"),
     ("values_not_symmetric", GENERAL + b"2 2 4\n1 1 4\n1 2 -1\n2 1 -2\n2 2 4\n", 4, "entry (1, 2) is -1 but (2, 1) is -2"),
-    ("last_bit_not_symmetric", GENERAL + b"2 2 2\n1 2 0.1\n2 1 0.10000000000000002\n", 3, "entry (1, 2)"),
+    ("more_than_rounding", GENERAL + b"2 2 2\n1 2 0.1\n2 1 0.100000001\n", 3, "entry (1, 2)"),
     # gz.
     ("cut_short.gz", zipped(GOOD)[:-12], 5, "cut short"),
     ("cut_checksum.gz", zipped(GOOD)[:-4], 7, "cut short"),

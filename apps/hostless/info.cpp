@@ -62,11 +62,10 @@ RowFacts facts_of(RowSource const& source) {
 std::string symmetry_of(Group& group, RowSource const& source) {
   auto const* const read = dynamic_cast<StoredRows const*>(&source);
   if (read == nullptr) return "by construction";
-  auto const found = check_symmetry(group, *read);
-  if (!found) return "every entry compared with its mirror: equal";
-  return fmt::format("none: entry ({}, {}) is {} but ({}, {}) {}", found->row + 1, found->column + 1,
-                     found->value, found->column + 1, found->row + 1,
-                     found->missing ? "is missing" : fmt::format("is {}", found->mirror));
+  auto const found = check_symmetry(group, *read, symmetry_rounding);
+  if (found.refused) return "none: " + asymmetry_text(*found.refused);
+  if (found.furthest) return "up to rounding: " + asymmetry_text(*found.furthest);
+  return "every entry compared with its mirror: equal";
 }
 
 int print_info(InputOptions const& input, LayoutOptions const& layout, std::string const& json) {

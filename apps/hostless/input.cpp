@@ -11,6 +11,7 @@
 #include "lists.hpp"
 #include "numbers.hpp"
 #include "solve/matrix/memory_need.hpp"
+#include "standard_output.hpp"
 
 namespace hostless {
 namespace {
@@ -97,7 +98,7 @@ ProblemOptions InputOptions::problem() const {
 }
 
 std::unique_ptr<RowSource> InputOptions::open(Group& group, MatrixOptions const* layout, int vectors,
-                                              Symmetry symmetry) const {
+                                              Symmetry symmetry, double symmetry_tolerance) const {
   double const share = 1.0 / group.size();
   auto const need_of = [&](std::int64_t rows, std::int64_t entries) {
     if (layout == nullptr) return MemoryNeed();
@@ -120,7 +121,10 @@ std::unique_ptr<RowSource> InputOptions::open(Group& group, MatrixOptions const*
                            static_cast<double>(sizes.entry_bytes) * static_cast<double>(sizes.entries));
     require_memory(group, need, fmt::format("{}: {} rows and {} entries", file, sizes.rows, sizes.entries));
   };
-  return read_matrix(group, file, check_room, symmetry);
+  auto rows = read_matrix(group, file, check_room, symmetry, symmetry_tolerance);
+  if (group.rank() == 0 && rows->only_rounded())
+    tell("hostless: {} is symmetric only up to rounding: {}\n", file, asymmetry_text(*rows->only_rounded()));
+  return rows;
 }
 
 std::string InputOptions::describe() const { return generated() ? hostless::describe(problem()) : file; }

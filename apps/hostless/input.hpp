@@ -41,10 +41,11 @@ struct InputOptions {
   /// Errors  usage  sizes that the kind has not, and all that the library refuses
   ProblemOptions problem() const;
   /// Collective. layout, vectors: what the rows are for, so many vectors of a row each; null: they are only
-  /// looked at. symmetry: what files may hold; generated problems are symmetric.
+  /// looked at. symmetry: what files may hold, and how far from it they may be (what is, is told on stderr);
+  /// generated problems are symmetric.
   /// Errors  environment  what they are for does not fit into memory (require_memory); those of the reader
-  std::unique_ptr<RowSource> open(Group& group, MatrixOptions const* layout, int vectors,
-                                  Symmetry symmetry) const;
+  std::unique_ptr<RowSource> open(Group& group, MatrixOptions const* layout, int vectors, Symmetry symmetry,
+                                  double symmetry_tolerance = symmetry_rounding) const;
   std::string describe() const;
 };
 

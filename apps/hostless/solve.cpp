@@ -81,6 +81,19 @@ void check_tune(Options const& o) {
         "--tune with --profile or --check-interval (they choose the run, nothing is measured). Drop it.");
 }
 
+void check_symmetry_tolerance(Options const& o) {
+  if (!taken(o).is_given("symmetry_tolerance")) return;
+  if (o.input.generated())
+    throw Error(ErrorCode::usage,
+                "--symmetry-tolerance with a generated matrix (it is symmetric bit for bit). Drop it.");
+  std::string const method = taken(o).word("method");
+  if (symmetry_for(method_from(method.c_str())) == Symmetry::any)
+    throw Error(ErrorCode::usage,
+                fmt::format("--symmetry-tolerance with --method {} (it needs no symmetry: nobody compares "
+                            "anything). Drop one of them.",
+                            method));
+}
+
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
   Group& group = matrix.transport().group();
   int const columns = columns_of(o);
@@ -188,7 +201,8 @@ int solve_on_rank(Options const& o, Transport& transport) {
   {
     MatrixOptions layout = o.work.matrix_options(o.input, o.layout);
     layout.format.threads = options.run.threads;
-    auto const source = o.input.open(group, &layout, vectors_of(options), symmetry_for(options.method));
+    auto const source = o.input.open(group, &layout, vectors_of(options), symmetry_for(options.method),
+                                     options.symmetry_tolerance);
     matrix.emplace(Matrix::from_source(transport, *source, layout));
   }
   report.time_input_s = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -288,6 +302,7 @@ void settle(Options& o, CLI::App& c) {
   check_ends(solve_options(o));
   if (!started_by_mpi()) share_gpus(o.work.ranks, solve_options(o).run);  // there rank 0 names unknown words
   check_tune(o);
+  check_symmetry_tolerance(o);
   o.work.matrix_options(o.input, o.layout);
   if (!o.output.empty()) check_vector_ending(o.output, columns_of(o));  // not only when the answer is there
   for (char const* const name : {"--output", "--json", "--checkpoint", "--resume", "--profile"})

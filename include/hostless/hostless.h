@@ -149,8 +149,8 @@ int hostless_size(const hostless_transport* transport);
 int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, int64_t rows,
                               const int64_t* offsets, const int64_t* columns, const double* values,
                               const hostless_options* options, hostless_matrix** matrix);
-/* From a file: Matrix Market (plain or gz), PETSc binary or scipy's .npz. It must be symmetric where the
- * method of the options says so. */
+/* From a file: Matrix Market (plain or gz), PETSc binary or scipy's .npz. It must be symmetric, up to
+ * the options' symmetry_tolerance, where their method needs it and check_symmetry is yes. */
 int hostless_matrix_read(hostless_transport* transport, const char* path, const hostless_options* options,
                          hostless_matrix** matrix);
 /* New values, same pattern, no new plan. The next hostless_solve refuses them (HOSTLESS_BAD_INPUT) where the method

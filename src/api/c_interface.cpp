@@ -125,14 +125,17 @@ int hostless_matrix_read(hostless_transport* transport, char const* path, hostle
     need(transport, "transport is NULL.");
     hostless::MatrixOptions layout;
     auto symmetry = hostless::Symmetry::required;
+    double tolerance = 0;
     transport->transport->group().together([&] {
       need(matrix, "matrix is NULL.");
       need(path, "path is NULL.");
       auto const given = options_or_default(options);
       layout = matrix_options(given);
-      symmetry = hostless::symmetry_for(choices_of(given).solve.method);
+      hostless::SolveOptions const solve = choices_of(given).solve;
+      symmetry = solve.check_symmetry ? hostless::symmetry_for(solve.method) : hostless::Symmetry::any;
+      tolerance = solve.symmetry_tolerance;
     });
-    auto const rows = hostless::read_matrix(transport->transport->group(), path, {}, symmetry);
+    auto const rows = hostless::read_matrix(transport->transport->group(), path, {}, symmetry, tolerance);
     *matrix = new hostless_matrix{hostless::Matrix::from_source(*transport->transport, *rows, layout)};
   });
 }

@@ -22,18 +22,23 @@ void finish_rows(std::string const& path, StoredRows& rows) {
   }
 }
 
-void require_symmetry(Group& group, std::string const& path, StoredRows const& rows, bool transposed) {
-  auto const found = check_symmetry(group, rows);
+std::string tolerance_text(Asymmetry const& found, double tolerance) {
+  constexpr double perhaps_rounding = 1e-3;
+  if (found.share > perhaps_rounding) return "";
+  return fmt::format(", or, where {:.1e} of their size is rounding, allow it (symmetry_tolerance, {:g} now)",
+                     found.share, tolerance);
+}
+
+void require_symmetry(Group& group, std::string const& path, StoredRows& rows, double tolerance,
+                      bool transposed) {
+  auto const compared = check_symmetry(group, rows, tolerance);
+  rows.set_only_rounded(compared.furthest);
+  auto const& found = compared.refused;
   if (!found) return;
-  std::int64_t const row = (transposed ? found->column : found->row) + 1;
-  std::int64_t const column = (transposed ? found->row : found->column) + 1;
-  throw Error(
-      ErrorCode::bad_input,
-      fmt::format(
-          "{}: entry ({}, {}) is {} but ({}, {}) {} (the method needs a symmetric matrix). Correct it, "
-          "or use method bicgstab (--method bicgstab).",
-          path, row, column, found->value, column, row,
-          found->missing ? "is missing" : fmt::format("is {}", found->mirror)));
+  throw Error(ErrorCode::bad_input,
+              fmt::format("{}: {} (the method needs a symmetric matrix). Correct it, or use method bicgstab "
+                          "(--method bicgstab){}.",
+                          path, asymmetry_text(*found, transposed), tolerance_text(*found, tolerance)));
 }
 
 }  // namespace hostless::files

@@ -190,7 +190,7 @@ void fill_rows(ByteSource& source, Layout const& layout, std::int64_t first_entr
 }  // namespace files
 
 std::unique_ptr<StoredRows> read_petsc_matrix(Group& group, std::string const& path, SizesKnown const& known,
-                                              Symmetry symmetry) {
+                                              Symmetry symmetry, double symmetry_tolerance) {
   using namespace files;
   return memory_checked(path, [&] {
     std::unique_ptr<File> file;
@@ -222,7 +222,7 @@ std::unique_ptr<StoredRows> read_petsc_matrix(Group& group, std::string const& p
       rows->start(narrow ? StoredValue::single_width : StoredValue::double_width);
       fill_rows(source, layout, first, *rows);
     });
-    if (symmetry == Symmetry::required) require_symmetry(group, path, *rows);
+    if (symmetry == Symmetry::required) require_symmetry(group, path, *rows, symmetry_tolerance);
     return rows;
   });
 }

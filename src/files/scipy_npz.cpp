@@ -345,7 +345,7 @@ class NpzReader {
 }  // namespace files
 
 std::unique_ptr<StoredRows> read_scipy_npz(Group& group, std::string const& path, SizesKnown const& known,
-                                           Symmetry symmetry) {
+                                           Symmetry symmetry, double symmetry_tolerance) {
   using namespace files;
   return memory_checked(path, [&] {
     std::unique_ptr<NpzReader> reader;
@@ -360,7 +360,8 @@ std::unique_ptr<StoredRows> read_scipy_npz(Group& group, std::string const& path
     group.together([&] { reader->start(group.rank(), group.size()); });
     bool const narrow = !group.any(!reader->exact());
     group.together([&] { rows = reader->fill(narrow); });
-    if (symmetry == Symmetry::required) require_symmetry(group, path, *rows, reader->by_columns());
+    if (symmetry == Symmetry::required)
+      require_symmetry(group, path, *rows, symmetry_tolerance, reader->by_columns());
     return rows;
   });
 }

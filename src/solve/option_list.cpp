@@ -297,10 +297,9 @@ void add_ends(List& list) {
                         "with their mirrors, or one sample x' A y with y' A x",
                         HOSTLESS_AT(solve.check_symmetry)),
               Face::command, of_command);
-  Option tolerance = without(of_member("symmetry_tolerance", OptionType::real,
-                                       "By how much the two may differ, as a share of their size",
-                                       HOSTLESS_AT(solve.symmetry_tolerance)),
-                             Face::command, of_command);
+  Option tolerance = of_member("symmetry_tolerance", OptionType::real,
+                               "By how much the two may differ, as a share of their size",
+                               HOSTLESS_AT(solve.symmetry_tolerance));
   tolerance.at(Face::python).standard = "1e-09; 1e-05 where A is float32";
   add(list, OptionGroup::ends, {of_both(check), of_both(tolerance)});
 }

@@ -93,6 +93,31 @@ class General(Command):
                     member.write(npy_of(content))
         self.assertIn("C.npz: entry (1, 2) is 2 but (2, 1) is missing", self.refused(3, "solve", "C.npz"))
 
+    def test_symmetric_up_to_rounding(self):
+        def write(difference):
+            self.write("S.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 8\n1 1 4\n1 2 -1\n2 1 " f"{-1 - difference!r}"
+                       "\n2 2 4\n2 3 -1\n3 2 -1\n3 3 4\n3 1 1e-17\n")  # (1, 3) is not stored
+
+        write(2.0**-52)
+        for words in ((), ("--ranks", 3), ("--transport", "processes", "--ranks", 2)):
+            done = self.run_it("solve", "S.mtx", *words)
+            self.assertIn("S.mtx is symmetric only up to rounding: entry (1, 2) is -1 but (2, 1) is -1.0000000000000002\n", done.stderr)
+            self.assertEqual(done.stderr.count("rounding"), 1)
+        self.assertEqual(self.json_of("info", "S.mtx")["symmetry"], "up to rounding: entry (1, 2) is -1 but (2, 1) is -1.0000000000000002")
+        self.assertRegex(self.refused(3, "solve", "S.mtx", "--symmetry-tolerance", 0), r"S\.mtx:4: entry \(1, 2\) is -1 but \(2, 1\) is -1\.0000000000000002 .*"
+                         r"where 5\.6e-17 of their size is rounding, allow it \(symmetry_tolerance, 0 now\)")
+        write(1e-6)
+        self.assertIn("where 2.5e-07 of their size is rounding", self.refused(3, "solve", "S.mtx"))
+        self.run_it("solve", "S.mtx", "--symmetry-tolerance", "3e-7")
+        write(0.5)
+        self.assertNotIn("rounding", self.refused(3, "solve", "S.mtx"))
+        write(0)
+        self.assertIn("(3, 1) is 1e-17 but (1, 3) is missing", self.run_it("solve", "S.mtx").stderr)
+
+    def test_a_tolerance_that_nobody_uses(self):
+        self.assertIn("Drop it", self.refused(2, "solve", "--generate", "poisson2d", "--size", "5,5", "--symmetry-tolerance", "1e-9"))
+        self.assertIn("Drop one", self.refused(2, "solve", "A.mtx", "--method", "bicgstab", "--symmetry-tolerance", "1e-9"))
+
     def test_skew_symmetric_files_are_refused_whatever_the_method(self):
         self.write("K.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 1\n")
         self.assertIn("Write both triangles, as general", self.refused(3, "solve", "K.mtx", "--method", "bicgstab"))

@@ -10,8 +10,10 @@ namespace hostless {
 
 /// Reads a matrix from a file of any kind that hostless knows, told by its first bytes and never by its name:
 /// Matrix Market (plain or gz), PETSc binary or scipy's .npz. See read_matrix_market, read_petsc_matrix and
-/// read_scipy_npz. Collective over group.
+/// read_scipy_npz. Where symmetry is required, entries may be symmetry_tolerance from their mirrors
+/// (symmetry_rounding says of what; StoredRows::only_rounded), kept as they are. Collective over group.
 std::unique_ptr<StoredRows> read_matrix(Group& group, std::string const& path, SizesKnown const& known = {},
-                                        Symmetry symmetry = Symmetry::required);
+                                        Symmetry symmetry = Symmetry::required,
+                                        double symmetry_tolerance = symmetry_rounding);
 
 }  // namespace hostless

@@ -20,7 +20,7 @@ struct MatrixMarketOptions {
 /// Reads a sparse matrix from a Matrix Market file, plain or gz (found out by content).
 ///
 /// Coordinates; real, integer or pattern (every value 1); symmetric (either triangle, no entry in both), or
-/// general and then checked (check_symmetry) where symmetry is required. Every rank gets its share_first
+/// general and then checked (check_symmetry, by symmetry_tolerance) where symmetry is required. Every rank gets its share_first
 /// rows, both triangles.
 ///
 /// A plain file is read by byte ranges, one a rank; of a gz file every rank decompresses all and reads its
@@ -38,7 +38,8 @@ struct MatrixMarketOptions {
 std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& path,
                                                MatrixMarketOptions const& options = {},
                                                SizesKnown const& known = {},
-                                               Symmetry symmetry = Symmetry::required);
+                                               Symmetry symmetry = Symmetry::required,
+                                               double symmetry_tolerance = symmetry_rounding);
 
 /// Writes `rows` as Matrix Market coordinates, row by row, each value with the fewest digits (17 at most)
 /// that read back as the same bits. Symmetry::required: real symmetric, the lower triangle; the matrix must

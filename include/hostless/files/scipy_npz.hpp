@@ -10,7 +10,7 @@ namespace hostless {
 
 /// Reads a sparse matrix that scipy.sparse.save_npz wrote, compressed or not: csr, csc, coo, bsr (square
 /// blocks or not) or dia, of any real, integer or boolean numbers and any integers as indices. Checked by
-/// check_symmetry; so columns are read as rows.
+/// check_symmetry, by symmetry_tolerance, where symmetry is required; so columns are read as rows then.
 ///
 /// Every rank gets its share_first rows. Of a compressed file every rank unpacks all and keeps its own; the
 /// checksums of members are verified first, each by one rank.
@@ -20,6 +20,7 @@ namespace hostless {
 /// Cost    three reads of the file, all ranks together; of coo and compressed ones two more by every rank
 std::unique_ptr<StoredRows> read_scipy_npz(Group& group, std::string const& path,
                                            SizesKnown const& known = {},
-                                           Symmetry symmetry = Symmetry::required);
+                                           Symmetry symmetry = Symmetry::required,
+                                           double symmetry_tolerance = symmetry_rounding);
 
 }  // namespace hostless

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "hostless/base/rows.hpp"
@@ -28,6 +29,21 @@ using SizesKnown = std::function<void(MatrixSizes const&)>;
 
 /// Whether a reader may hand out a matrix with A != A'.
 enum class Symmetry : std::uint8_t { required, any };
+
+/// By how much entries of a symmetric matrix may be from their mirrors, as a share of the larger of both and of
+/// sqrt|a_ii a_jj|: what assembling in another order leaves.
+inline constexpr double symmetry_rounding = 1e-9;
+
+/// Why a matrix is not symmetric: entry (row, column) has no equal mirror.
+struct Asymmetry {
+  std::int64_t row, column;
+  double value;
+  bool missing;   ///< nothing is stored at (column, row); else
+  double mirror;  ///< what is
+  double share;   ///< how far they are apart, as symmetry_rounding has it
+};
+/// `entry (2, 1) is 3 but (1, 2) is 4`, counted from 1. transposed: rows are columns of what it is said of.
+std::string asymmetry_text(Asymmetry const& found, bool transposed = false);
 
 /// This rank's contiguous rows of a matrix, compressed: what a file reader holds and hands out in panels.
 ///
@@ -77,6 +93,10 @@ class StoredRows final : public RowSource {
   }
   /// All are stored: sorts every row. False when they were not the entries that were announced.
   bool finish();
+  /// Of a reader to which it was said to be symmetric: the entry furthest from its mirror, where some differ
+  /// by no more than was allowed.
+  std::optional<Asymmetry> const& only_rounded() const { return only_rounded_; }
+  void set_only_rounded(std::optional<Asymmetry> const& furthest) { only_rounded_ = furthest; }
   /// The first place that is stored twice, once finished.
   std::optional<Position> duplicate() const;
 
@@ -111,6 +131,7 @@ class StoredRows final : public RowSource {
   bool narrow_;
   StoredValue kind_ = StoredValue::double_width;
   std::uint64_t fingerprint_ = 0;
+  std::optional<Asymmetry> only_rounded_;
   std::vector<std::int64_t> offset_;  // [rows + 1]; while rows are filled, where each one's next entry goes
   std::vector<std::int32_t> column32_;
   std::vector<std::int64_t> column64_;
@@ -118,18 +139,17 @@ class StoredRows final : public RowSource {
   std::vector<double> double_;
 };
 
-/// Why a matrix is not symmetric: entry (row, column) has no equal mirror.
-struct Asymmetry {
-  std::int64_t row, column;
-  double value;
-  bool missing;   ///< nothing is stored at (column, row); else
-  double mirror;  ///< what is
+/// What comparing every entry with its mirror has found.
+struct MirrorsCompared {
+  /// The lowest (row, column) further from it than allowed, above the diagonal where there is one.
+  std::optional<Asymmetry> refused;
+  std::optional<Asymmetry> furthest;  ///< of those that differ and are allowed to, the one furthest from it
 };
 
-/// Compares every entry with its mirror, which another rank may hold; exact equality, and what is not stored
-/// is zero: a zero needs no mirror. Collective over group; the same answer on every rank: the asymmetry of
-/// the lowest (row, column), if any. Cost  one look-up per entry above the diagonal, in batches of bounded
-/// size
-std::optional<Asymmetry> check_symmetry(Group& group, StoredRows const& rows);
+/// Compares every entry with its mirror, which another rank may hold; what is not stored is zero: a zero needs
+/// no mirror. tolerance: symmetry_rounding says of what; 0: equal. Collective over group; the same answer on
+/// every rank. Cost  one look-up per entry above the diagonal, and where some differ or have no mirror one
+/// per entry below it, in batches of bounded size
+MirrorsCompared check_symmetry(Group& group, StoredRows const& rows, double tolerance);
 
 }  // namespace hostless

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/setup_watch.hpp"
+#include "files/finished_rows.hpp"
 #include "files/matrix_market/text.hpp"
 #include "files/owners.hpp"
 #include "files/progress.hpp"
@@ -61,7 +62,7 @@ class MarketReader {
         owners_(header.rows, group.size()),
         to_(static_cast<std::size_t>(group.size())) {}
 
-  std::unique_ptr<StoredRows> read(Symmetry symmetry) {
+  std::unique_ptr<StoredRows> read(Symmetry symmetry, double symmetry_tolerance) {
     constexpr std::int64_t passes = 2;
     SetupStage const stage("reading", text_.compressed() ? 0 : passes * text_.file_bytes() / group_.size());
     std::unique_ptr<StoredRows> rows;
@@ -84,7 +85,7 @@ class MarketReader {
       if (!rows->finish()) throw Error(ErrorCode::bad_input, text_.path() + ": " + changed);
     });
     check_duplicates(*rows);
-    if (!header_.symmetric && symmetry == Symmetry::required) check_mirrors(*rows);
+    if (!header_.symmetric && symmetry == Symmetry::required) check_mirrors(*rows, symmetry_tolerance);
     return rows;
   }
 
@@ -223,17 +224,16 @@ class MarketReader {
     }
   }
 
-  void check_mirrors(StoredRows const& rows) {
-    auto const found = check_symmetry(group_, rows);
+  void check_mirrors(StoredRows& rows, double tolerance) {
+    auto const compared = check_symmetry(group_, rows, tolerance);
+    rows.set_only_rounded(compared.furthest);
+    auto const& found = compared.refused;
     if (!found) return;
-    auto const where = fmt::format("({}, {})", found->column + 1, found->row + 1);
     refuse_line(
         [&](Entry const& e, std::int64_t) { return e.row == found->row && e.column == found->column; },
-        fmt::format("entry ({}, {}) is {} but {} {} (the method needs a symmetric matrix). Correct it, or "
-                    "use a method for "
-                    "others; if only one triangle is given, say `symmetric` in the header.",
-                    found->row + 1, found->column + 1, found->value, where,
-                    found->missing ? "is missing" : fmt::format("is {}", found->mirror)));
+        fmt::format("{} (the method needs a symmetric matrix). Correct it, or use a method for others{}; if "
+                    "only one triangle is given, say `symmetric` in the header.",
+                    asymmetry_text(*found), tolerance_text(*found, tolerance)));
   }
 
   Group& group_;
@@ -250,7 +250,7 @@ class MarketReader {
 
 std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& path,
                                                MatrixMarketOptions const& options, SizesKnown const& known,
-                                               Symmetry symmetry) {
+                                               Symmetry symmetry, double symmetry_tolerance) {
   using namespace files;
   if (options.block_bytes < 0) {
     throw Error(
@@ -266,7 +266,7 @@ std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& 
       return said;
     });
     if (known) known(sizes_of(header));
-    return MarketReader(group, *text, header, options).read(symmetry);
+    return MarketReader(group, *text, header, options).read(symmetry, symmetry_tolerance);
   });
 }
 

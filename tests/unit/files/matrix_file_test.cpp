@@ -95,6 +95,51 @@ TEST(MatrixFile, WrittenMarketTextIsAsSpecified) {
             "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 -1.5\n2 2 0.1\n");
 }
 
+// Of three kinds: an ulp between two entries, a tiny one whose mirror is not stored, on each side of the diagonal.
+TEST(MatrixFile, MirrorsMayDifferByRounding) {
+  Folder folder;
+  EntryMap const entry_map{{{0, 0}, 4},     {{0, 1}, -1},    {{1, 0}, -1 - 0x1p-52},
+                           {{1, 1}, 4},     {{1, 2}, -1},    {{2, 1}, -1},
+                           {{2, 2}, 4},     {{3, 3}, 1e-6},  {{4, 4}, 4},
+                           {{0, 2}, 1e-20}, {{4, 0}, 2e-20}, {{3, 4}, 0}};
+  auto const single = single_group();
+  auto const petsc = folder.file("p"), market = folder.file("m");
+  write_petsc_matrix(*single, petsc, MappedRows(entry_map, 5, *single));
+  write_matrix_market(*single, market, MappedRows(entry_map, 5, *single), Symmetry::any);
+  for (auto const& path : {petsc, market}) {
+    for (int ranks : {1, 2, 3, 5}) {
+      EXPECT_EQ(collect(ranks,
+                        [&](Group& group) {
+                          auto rows = read_matrix(group, path);
+                          auto const& found = rows->only_rounded();
+                          EXPECT_TRUE(found && found->row == 0 && found->column == 1 && !found->missing);
+                          EXPECT_EQ(found ? found->share : 0, 0x1p-54);
+                          auto const all = check_symmetry(group, *rows, 0);
+                          EXPECT_TRUE(all.refused && all.refused->row == 0 && all.refused->column == 1);
+                          auto const near = check_symmetry(group, *rows, 0x1p-55);
+                          EXPECT_TRUE(near.refused && near.refused->row == 0 && near.refused->column == 1);
+                          EXPECT_TRUE(near.furthest && near.furthest->row == 0 && near.furthest->column == 2);
+                          return rows;
+                        }),
+                entry_map);
+      run_on_threads(ranks, [&](Group& group) {
+        EXPECT_THROW(read_matrix(group, path, {}, Symmetry::required, 0x1p-55), Error);
+        EXPECT_FALSE(read_matrix(group, path, {}, Symmetry::any)->only_rounded());
+      });
+    }
+  }
+}
+
+// The largest of the three sizes judges: an entry as large as its row's diagonal is no rounding.
+TEST(MatrixFile, MirrorsThatMissAreNoRounding) {
+  Folder folder;
+  EntryMap const entry_map{{{0, 0}, 1e-20}, {{0, 1}, 1e-20}, {{1, 1}, 1e-20}};
+  auto const single = single_group();
+  auto const path = folder.file("m");
+  write_matrix_market(*single, path, MappedRows(entry_map, 2, *single), Symmetry::any);
+  EXPECT_THROW(read_matrix(*single, path), Error);
+}
+
 TEST(MatrixFile, PetscBytesBothWays) {
   Folder folder;
   // 4 and 10 on the diagonal, -1.5 beside it; the doubles' bits are IEEE 754's.
