@@ -185,9 +185,12 @@ std::int64_t bytes_to_walk() { return bandwidth_bytes(find_topology().last_level
 
 }  // namespace
 
-double measure_read_bandwidth(int threads, double seconds) {
+double measure_read_bandwidth(int threads, double seconds, int at_once) {
   check_arguments(threads, seconds);
-  std::int64_t const items = std::max<std::int64_t>(bytes_to_walk() / 8, threads);
+  if (at_once < 1)
+    throw Error(ErrorCode::usage,
+                "at_once is " + std::to_string(at_once) + " (this process is one of them). Give at least 1.");
+  std::int64_t const items = std::max<std::int64_t>(bytes_to_walk() / 8 / at_once, threads);
   Sum* const sum = sums[static_cast<std::size_t>(active_isa())];
   auto const word = untouched<std::uint64_t>(items);
   return measure(

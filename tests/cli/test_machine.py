@@ -207,6 +207,19 @@ class Machine(Command):
         (sums,) = made["sums"]
         self.assertEqual((sums["memory"], sums["between_nodes_s"]), ("host", "no data"))
         self.assertTrue(1e-8 < sums["on_node_s"] < 0.1)
+        (memory,) = made["memory"]
+        self.assertEqual(memory["memory"], "host")
+        self.assertTrue(1e8 < memory["least_bytes_per_s"] <= memory["bytes_per_s"] <= memory["most_bytes_per_s"] < 1e13, memory)
+        solves = ("predict", "--generate", "poisson7", "--size", 64, "--machine", "here.json", "--nodes", 1)
+        predicted = self.json_of(*solves, "--memory", "host", "--ranks-per-node", 2)
+        self.assertEqual((predicted["memory"], predicted["sums"], predicted["ranks_per_node"]), ("host", "host", 2))
+        (point,) = predicted["points"]
+        self.assertAlmostEqual(point["terms"]["vectors_s"] * memory["bytes_per_s"] / (96 * 64**3), 1)
+        self.assertAlmostEqual(point["terms"]["sums_on_node_s"] / (2 * sums["on_node_s"]), 1)
+        self.assertIn("Use --memory host", self.run_it(*solves, code=3).stderr)
+        self.assertIn("Drop one", self.run_it(*solves, "--gpus-per-node", 1, "--ranks-per-node", 1, code=2).stderr)
+        self.assertIn("Use --ranks-per-node", self.run_it(*solves, "--memory", "host", "--gpus-per-node", 1, code=2).stderr)
+        self.assertIn("nothing is there to add", self.run_it(*solves, "--memory", "host", "--ranks-per-node", 2, "--sums", "gpu", code=2).stderr)
         self.assertIn("no data of nodes", self.run_it("machine", "show", "here.json").stdout)
         summed = ("predict", "collective", "--machine", "here.json", "--pattern", "allreduce", "--ranks-per-node", 2)
         self.assertAlmostEqual(self.json_of(*summed, "--nodes", 1)["points"][0]["seconds"] / sums["on_node_s"], 1)

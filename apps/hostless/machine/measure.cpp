@@ -14,6 +14,7 @@
 #include "bench/communication.hpp"
 #include "file_names.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/machine/bandwidth.hpp"
 #include "hostless/machine/nodes.hpp"
 #include "hostless/machine/topology.hpp"
 #include "hostless/model/solve_price.hpp"
@@ -206,6 +207,35 @@ void add_sums(double seconds, NodeMap const& nodes, MachineModel& machine) {
       measured);
 }
 
+// What all cores of a node read together: each rank with its share of them, at the same time, thrice. Of several
+// nodes the slowest.
+std::vector<MemoryRate> read_rates(Group& group, NodeMap const& nodes) {
+  Topology const found = find_topology();
+  int const here =
+      static_cast<int>(nodes.ranks_of(nodes.node[static_cast<std::size_t>(group.rank())]).size());
+  constexpr double seconds = 0.2;
+  constexpr int times = 3;
+  std::vector<double> slowest;
+  for (int time = 0; time < times; ++time) {
+    group.barrier();
+    double mine = 0;
+    group.together(
+        [&] { mine = measure_read_bandwidth(std::max(1, found.usable_threads / here), seconds, here); });
+    std::vector<double> of_node(static_cast<std::size_t>(nodes.nodes()));
+    std::vector<double> const all = group.all_gather(mine);
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+      of_node[static_cast<std::size_t>(nodes.node[rank])] += all[rank];
+    slowest.push_back(*std::min_element(of_node.begin(), of_node.end()));
+  }
+  std::sort(slowest.begin(), slowest.end());
+  MemoryRate rate;
+  rate.memory = MemoryKind::host;
+  rate.vectors = {slowest[times / 2], slowest.front(), slowest.back()};
+  rate.source = "memory";
+  if (found.memory_bytes > 0) rate.bytes = static_cast<double>(group.min(found.memory_bytes));
+  return {rate};
+}
+
 // A fit that says little is told, one that says nothing is not written. Times that are kept would be fitted
 // again by --resume.
 void require_idle(MeasureRequest const& o, Fit const& fit, NodeShape const& node,
@@ -241,6 +271,8 @@ int measure(MeasureRequest const& o, Transport& transport) {
   time_all(o, transport, jobs, *samples);
   double const sum =
       bench::sum(transport, 1, Reduction::ordered, {10, 50, 5, WaitLimits::from_environment()}).median();
+  std::vector<MemoryRate> memory;
+  if (!o.output.empty()) memory = read_rates(group, nodes);
   group.together([&] {
     if (!first) return;
     MachineModel machine = machine_of_here(o, nodes, transport.capabilities().transport);
@@ -252,6 +284,11 @@ int measure(MeasureRequest const& o, Transport& transport) {
     ModelErrors const errors = errors_of(fit.tables, machine.node, measured.messages);
     machine.costs = fit.tables;
     add_sums(sum, nodes, machine);
+    machine.memory = memory;
+    if (!memory.empty())
+      machine.sources["memory"] = fmt::format(
+          "measured by 'hostless machine measure': arrays read by all {} ranks at once, three times",
+          nodes.ranks());
     Unfit const busy{ErrorCode::environment, "the machine was busy while it was timed",
                      fmt::format("{}easure again when it is idle, with a core for each rank.",
                                  o.samples.empty() ? "M" : fmt::format("Delete {} and m", o.samples))};

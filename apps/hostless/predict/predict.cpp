@@ -10,6 +10,7 @@
 #include "hostless/base/error.hpp"
 #include "hostless/solve/layout_words.hpp"
 #include "lists.hpp"
+#include "machine/way_prices.hpp"
 #include "numbers.hpp"
 #include "predict/predict_commands.hpp"
 #include "predict/scaling.hpp"
@@ -26,7 +27,8 @@ struct PredictRequest {
   InputOptions input;
   ScalingOptions scaling;
   std::string file, sums;
-  int gpus_per_node = 0;
+  int gpus_per_node = 0, ranks_per_node = 0;
+  MemoryKind memory = MemoryKind::gpu;
   PricedMethod method = PricedMethod::cg;
 };
 
@@ -50,17 +52,17 @@ struct Prediction {
 bool is_lattice(PredictRequest const& o) { return o.input.generated() && is_lattice(o.input.problem()); }
 
 int ranks_per_node(PredictRequest const& o, MachineModel const& machine) {
-  int const there = machine.node.gpus();
-  if (there == 0)
-    throw Error(ErrorCode::bad_input, fmt::format("{}: no GPUs (a rank each is meant).", machine.name));
-  if (o.gpus_per_node > there)
-    throw Error(ErrorCode::usage, fmt::format("--gpus-per-node {} where a node of {} has {}.",
-                                              o.gpus_per_node, machine.name, there));
-  return o.gpus_per_node > 0 ? o.gpus_per_node : there;
+  if (o.gpus_per_node > 0) return ranks_of_node(machine, o.memory, o.gpus_per_node, "--gpus-per-node");
+  return ranks_of_node(machine, o.memory, o.ranks_per_node);
+}
+
+MemoryKind sums_in(PredictRequest const& o) {
+  if (o.sums.empty()) return o.memory;
+  return o.sums == "host" ? MemoryKind::host : MemoryKind::gpu;
 }
 
 SolveSetting setting_of(PredictRequest const& o, int nodes, int per_node) {
-  return {nodes, per_node, MemoryKind::gpu, o.sums == "host" ? MemoryKind::host : MemoryKind::gpu};
+  return {nodes, per_node, o.memory, sums_in(o)};
 }
 
 // What can be refused without the matrix is refused before it is read.
@@ -94,7 +96,7 @@ Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int pe
     return point;
   }
   constexpr double item_bytes = 8;
-  auto const ways = price_ways(all.machine, point.share.counts, MemoryKind::gpu, item_bytes);
+  auto const ways = price_ways(all.machine, point.share.counts, o.memory, item_bytes);
   PricedWay const& way = ways[cheapest(ways)];
   point.way = words_of(way);
   point.price = price_iteration(all.machine, o.method, point.share.work, setting, &*way.price);
@@ -200,8 +202,9 @@ int print_prediction(PredictRequest const& o) {
                {"matrix", o.input.describe()},
                {"method", name(o.method)},
                {"scaling", o.scaling.weak ? "weak" : "strong"},
-               {"gpus_per_node", ranks_per_node(o, all.machine)},
-               {"sums", o.sums == "host" ? "host" : "gpu"},
+               {"memory", name(o.memory)},
+               {"ranks_per_node", ranks_per_node(o, all.machine)},
+               {"sums", name(sums_in(o))},
                {"messages_of", o.scaling.messages_of.empty() ? Json() : Json(o.scaling.messages_of)}};
   for (Point const& point : all.points) json["points"].push_back(json_of(point));
   json["sources"] = all.scaling.sources;
@@ -217,6 +220,12 @@ void check_request(PredictRequest& o, CLI::App const& command) {
   o.input.file = o.file;
   o.input.check_given();
   o.scaling.check(o.file);
+  if (o.gpus_per_node > 0 && o.ranks_per_node > 0)
+    throw Error(ErrorCode::usage,
+                "--gpus-per-node and --ranks-per-node (a rank each is meant). Drop one of them.");
+  if (o.gpus_per_node > 0 && o.memory == MemoryKind::host)
+    throw Error(ErrorCode::usage,
+                "--gpus-per-node with --memory host (no GPU computes). Use --ranks-per-node.");
   if (!o.input.generated()) return;
   for (char const* const option : {"--contrast", "--time-step", "--seed"})
     if (command.count(option) > 0 && (is_lattice(o) || std::string_view(option) != "--seed"))
@@ -247,6 +256,10 @@ void add_predict(CLI::App& app, std::function<int()>& work) {
   c->add_option("--gpus-per-node", o->gpus_per_node, "A rank each; 0: all that a node has")
       ->capture_default_str()
       ->check(whole_number(0));
+  c->add_option("--ranks-per-node", o->ranks_per_node, "0: as many as nodes have GPUs, or cores")
+      ->capture_default_str()
+      ->check(whole_number(0));
+  add_memory(*c, o->memory)->description("Where matrix and vectors lie: gpu or host (default gpu)");
   c->add_option_function<std::string>(
        "--method",
        [o](std::string const& text) {
@@ -254,7 +267,7 @@ void add_predict(CLI::App& app, std::function<int()>& work) {
        },
        "cg or pipelined-cg (default cg)")
       ->check(one_of({"cg", "pipelined-cg"}));
-  c->add_option("--sums", o->sums, "Where all-reduces take their numbers: gpu or host (default gpu)")
+  c->add_option("--sums", o->sums, "Where all-reduces take their numbers: gpu or host (default: as --memory)")
       ->check(one_of({"gpu", "host"}));
   add_predict_stencil(*c, work);
   add_predict_collective(*c, work);

@@ -124,15 +124,14 @@ int ScalingOptions::growth(int at_nodes) const {
   return at_nodes / nodes.front();
 }
 
-int ranks_of_node(MachineModel const& machine, MemoryKind memory, int asked) {
+int ranks_of_node(MachineModel const& machine, MemoryKind memory, int asked, char const* option) {
   int const there = memory == MemoryKind::gpu ? machine.node.gpus() : machine.node.cores();
   if (there == 0 && (asked == 0 || memory == MemoryKind::gpu))
     throw Error(ErrorCode::bad_input,
                 fmt::format("{}: no GPUs (a rank each is meant). Use --memory host.", machine.name));
   if (there > 0 && asked > there)
-    throw Error(ErrorCode::usage,
-                fmt::format("--ranks-per-node {} where a node of {} has {} (a rank each). Give fewer.", asked,
-                            machine.name, there));
+    throw Error(ErrorCode::usage, fmt::format("{} {} where a node of {} has {} (a rank each). Give fewer.",
+                                              option, asked, machine.name, there));
   return asked > 0 ? asked : there;
 }
 

@@ -38,8 +38,10 @@ struct ScalingOptions {
   int growth(int at_nodes) const;
 };
 
-/// asked: 0 for a rank for each GPU, or core. Errors  bad_input  the machine has none; usage  fewer than asked
-int ranks_of_node(MachineModel const& machine, MemoryKind memory, int asked);
+/// asked: by that option, 0 for a rank for each GPU, or core. Errors  bad_input  the machine has none; usage  fewer than
+/// asked
+int ranks_of_node(MachineModel const& machine, MemoryKind memory, int asked,
+                  char const* option = "--ranks-per-node");
 
 /// One number of nodes.
 struct ScalingPoint {

@@ -9,10 +9,11 @@ namespace hostless {
 /// The array is four times the last-level caches (64 MiB at least), is touched first by the thread that reads
 /// it, and its sum is compared with the known one, so no read can be left out. This is the ceiling of a
 /// sparse matrix-vector product, which reads far more than it writes. Local; takes about `seconds` after the
-/// first touch, and allocates that array only. Errors  usage        threads < 1 or seconds <= 0
+/// first touch, and allocates that array only. at_once: how many processes measure at the same time, each with as much of
+/// the array. Errors  usage        threads < 1, seconds <= 0 or at_once < 1
 ///         environment  no memory for the array, or a thread cannot be started, or memory returned wrong
 ///         values
-double measure_read_bandwidth(int threads, double seconds);
+double measure_read_bandwidth(int threads, double seconds, int at_once = 1);
 
 /// As measure_read_bandwidth, for a[i] = b[i] + s c[i]; counts 24 bytes an element, as STREAM does (the line
 /// that a store first reads is not counted).
