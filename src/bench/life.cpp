@@ -47,6 +47,8 @@ class Box : public LifePart {
     }
     cells_.swap(next_);
   }
+  /// The one that holds the cells now, and the other.
+  std::array<void*, 2> arrays() { return {cells_.data(), next_.data()}; }
   std::int64_t alive() const {
     std::int64_t all = 0;
     inside([&](std::int64_t, std::int64_t, Cell cell) { all += cell; });
@@ -113,70 +115,32 @@ class Stepper {
 
 class QueueStepper final : public Stepper {
  public:
-  QueueStepper(Transport& transport, Box& box, QueueType type, bool ready)
+  QueueStepper(Transport& transport, Box& box, Life const& what, bool ready)
       : box_(box),
-        ready_(ready),
-        type_(type),
-        sets_{Halos(box), Halos(box)},
+        type_(what.type),
+        arrays_(box.arrays()),
         communicator_(transport),
-        queue_(type) {
-    for (int s = 0; s < sets(); ++s) make(s);
-    std::vector<Request*> all;
-    for (auto const& requests : {receives_[0], sends_[0], receives_[1], sends_[1]})
-      all.insert(all.end(), requests.begin(), requests.end());
-    match(all);
-    if (ready) {
-      queue_.enqueue_start(receives_[0]);
-      queue_.wait();
-      transport.group().barrier();
-    }
-  }
+        queue_(what.type),
+        halo_(communicator_, box.grid(what), {{.cells = arrays_[0], .item_bytes = sizeof(Cell)}},
+              {.ready = ready}) {}
   void steps(int count) override {
     for (int k = 0; k < count; ++k) {
-      enqueue_step();
-      wait_for_room(queue_, type_, k + 1, 2 * directions);
+      halo_.enqueue_gather(queue_, {.arrays = {&arrays_[step_++ % 2], 1}});
+      queue_.enqueue_function([this] { box_.step(); });
+      wait_for_room(queue_, type_, k + 1, starts_of_step);
     }
     queue_.wait();
   }
 
  private:
-  int sets() const { return ready_ ? 2 : 1; }
-  void make(int set) {
-    auto const s = static_cast<std::size_t>(set);
-    requests_.reserve(4 * directions);
-    for (int d = 0; d < directions; ++d) {
-      auto const k = static_cast<std::size_t>(d);
-      int const tag = d * 2 + set, back = opposite(d) * 2 + set;
-      auto const out = std::as_bytes(std::span(sets_[s].out[k]));
-      int const peer = box_.neighbour[k];
-      requests_.push_back(ready_ ? communicator_.ready_send_init(out, peer, tag)
-                                 : communicator_.send_init(out, peer, tag));
-      sends_[s].push_back(&requests_.back());
-      requests_.push_back(
-          communicator_.receive_init(std::as_writable_bytes(std::span(sets_[s].in[k])), peer, back));
-      receives_[s].push_back(&requests_.back());
-    }
-  }
-  void enqueue_step() {
-    auto const s = static_cast<std::size_t>(ready_ ? step_++ % 2 : 0);
-    queue_.enqueue_start(receives_[ready_ ? 1 - s : s]);
-    queue_.enqueue_function([this, s] { sets_[s].pack(box_); });
-    queue_.enqueue_start(sends_[s]);
-    queue_.enqueue_wait(sends_[s]);
-    queue_.enqueue_wait(receives_[s]);
-    queue_.enqueue_function([this, s] {
-      sets_[s].unpack(box_);
-      box_.step();
-    });
-  }
+  // Ready sends begin with a barrier, and leave a step's receives started.
+  static constexpr int starts_of_step = 3 * directions;
   Box& box_;
-  bool ready_;
   QueueType type_;
-  Halos sets_[2];
+  std::array<void*, 2> arrays_;  // they take turns
   Communicator communicator_;
   Queue queue_;
-  std::vector<Request> requests_;
-  std::array<std::vector<Request*>, 2> sends_, receives_;
+  QueueHalo halo_;
   unsigned step_ = 0;
 };
 
@@ -272,7 +236,7 @@ LifeTiming life(Transport& transport, Life const& what, Driver driver, Protocol 
     if (driver == Driver::host) {
       stepper = std::make_unique<HostStepper>(transport, box, protocol);
     } else {
-      stepper = std::make_unique<QueueStepper>(transport, box, what.type, driver == Driver::ready);
+      stepper = std::make_unique<QueueStepper>(transport, box, what, driver == Driver::ready);
     }
     std::int64_t done = 0;
     auto const run = [&](int steps) {

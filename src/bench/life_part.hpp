@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "bench/life.hpp"
+#include "hostless/queue/halo.hpp"
 
 namespace hostless::bench {
 
@@ -17,6 +18,11 @@ constexpr int opposite(int direction) { return directions - 1 - direction; }
 struct LifePart {
   std::int64_t low[2], size[2];  ///< rows and columns
   std::array<int, directions> neighbour{};
+
+  /// For a queue.
+  HaloGrid grid(Life const& life) const {
+    return {{life.ranks_along[0], life.ranks_along[1]}, {true, true}, {size[0], size[1]}};
+  }
 
   LifePart(Life const& life, int rank) {
     int const at[2] = {rank / life.ranks_along[1], rank % life.ranks_along[1]};

@@ -13,12 +13,11 @@
 namespace hostless::bench {
 namespace {
 
-using queue::GridBox;
 using queue::LifeGrid;
 constexpr int steps_at_once = 20;  // even: two grids and two sets of buffers take turns
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// A rank's box on its GPU, and eight buffers each way.
+// A rank's box on its GPU.
 class GpuBox : public LifePart {
  public:
   GpuBox(Life const& life, int rank, int gpus)
@@ -33,31 +32,9 @@ class GpuBox : public LifePart {
     bench_->wait();
   }
   gpu::StreamBench& bench() { return *bench_; }
-  /// Buffers for all directions, one behind the other.
-  std::size_t buffer_bytes() const {
-    std::size_t all = 0;
-    for (int d = 0; d < directions; ++d) all += aligned(length(d));
-    return all;
-  }
-  std::byte* buffer(std::byte* first, int direction) const {
-    for (int d = 0; d < direction; ++d) first += aligned(length(d));
-    return first;
-  }
-  void pack(std::byte* out) {
-    pass([&](int d) { return buffer(out, d); }, true);
-  }
-  /// What this rank is its own neighbour for goes to where it is unpacked from.
-  void pack(std::byte* out, std::byte* in, int own_rank) {
-    pass(
-        [&](int d) {
-          bool const is_own = neighbour[static_cast<std::size_t>(d)] == own_rank;
-          return is_own ? buffer(in, opposite(d)) : buffer(out, d);
-        },
-        true);
-  }
-  void unpack(std::byte* in) {
-    pass([&](int d) { return buffer(in, d); }, false);
-  }
+  /// As halos have it.
+  std::byte* first_cell() const { return cells_[now_] + grid_.at(0, 0); }
+  std::int64_t line() const { return grid_.line(); }
   void step() {
     bench_->step_life(cells_[1 - now_], cells_[now_], grid_);
     now_ = 1 - now_;
@@ -73,15 +50,6 @@ class GpuBox : public LifePart {
   }
 
  private:
-  template <class BufferOf>
-  void pass(BufferOf const& buffer_of, bool own) {
-    GridBox boxes[directions];
-    for (int d = 0; d < directions; ++d) {
-      Cells const of = cells(d, own);
-      boxes[d] = {buffer_of(d), grid_.at(of.first[0], of.first[1]), of.count[0], of.count[1]};
-    }
-    bench_->pass_boxes(cells_[now_], grid_.line(), boxes, !own);
-  }
   std::unique_ptr<gpu::StreamBench> bench_;
   LifeGrid grid_;
   std::byte *cells_[2] = {nullptr, nullptr}, *counts_ = nullptr, *shown_ = nullptr;
@@ -97,23 +65,14 @@ class StreamStepper {
 
 class QueueStepper final : public StreamStepper {
  public:
-  QueueStepper(Transport& transport, GpuBox& box, int gpus, QueueType type, StreamLifeWay const& way)
+  QueueStepper(Transport& transport, GpuBox& box, int gpus, Life const& what, StreamLifeWay const& way)
       : box_(box),
-        ready_(way.driver == Driver::ready),
         by_graph_(way.by_graph),
-        communicator_(transport, transport.group().rank() % gpus, type),
-        queue_(type, box.bench().stream()) {
-    requests_.reserve(4 * directions);
-    for (int set = 0; set < sets(); ++set) make(set);
-    std::vector<Request*> all;
-    if (ready_) {
-      barrier_ = communicator_.barrier_init();
-      all.push_back(&barrier_);
-    }
-    for (int set = 0; set < sets(); ++set)
-      for (auto const* const some : {&sends_[set], &receives_[set]})
-        all.insert(all.end(), some->begin(), some->end());
-    match(all);
+        communicator_(transport, transport.group().rank() % gpus, what.type),
+        queue_(what.type, box.bench().stream()),
+        halo_(communicator_, box.grid(what),
+              {{.cells = box.first_cell(), .item_bytes = 1, .strides = {box.line(), 1}}},
+              {.ready = way.driver == Driver::ready}) {
     if (by_graph_) box_.bench().record([this] { enqueue(steps_at_once); });
     transport.group().barrier();  // a graph is made before anybody waits
   }
@@ -124,65 +83,33 @@ class QueueStepper final : public StreamStepper {
   }
 
  private:
-  int sets() const { return ready_ ? 2 : 1; }
-  void make(int set) {
-    out_[set] = box_.bench().memory(box_.buffer_bytes());
-    in_[set] = box_.bench().memory(box_.buffer_bytes());
-    for (int d = 0; d < directions; ++d) {
-      int const tag = d * 2 + set, back = opposite(d) * 2 + set;
-      int const peer = box_.neighbour[static_cast<std::size_t>(d)];
-      std::span<std::byte> const out(box_.buffer(out_[set], d), box_.length(d)),
-          in(box_.buffer(in_[set], d), box_.length(d));
-      requests_.push_back(ready_ ? communicator_.ready_send_init(out, peer, tag)
-                                 : communicator_.send_init(out, peer, tag));
-      sends_[set].push_back(&requests_.back());
-      requests_.push_back(communicator_.receive_init(in, peer, back));
-      receives_[set].push_back(&requests_.back());
-    }
-  }
   void enqueue(int count) {
-    Request* const barrier = &barrier_;
-    if (ready_) {
-      std::vector<Request*> first = receives_[0];
-      first.push_back(barrier);
-      queue_.enqueue_start(first);
-      queue_.enqueue_wait({&barrier, 1});
-    }
     for (int k = 0; k < count; ++k) {
-      int const set = ready_ ? k % 2 : 0;
-      box_.pack(out_[set]);
-      std::vector<Request*> starts = sends_[set], waits = sends_[set];
-      waits.insert(waits.end(), receives_[set].begin(), receives_[set].end());
-      auto const& next = receives_[ready_ ? 1 - set : set];
-      if (!ready_ || k + 1 < count) starts.insert(starts.end(), next.begin(), next.end());
-      queue_.enqueue_start(starts);
-      queue_.enqueue_wait(waits);
-      box_.unpack(in_[set]);
+      void* const cells = box_.first_cell();
+      halo_.enqueue_gather(queue_, {.arrays = {&cells, 1}, .ends_run = k + 1 == count});
       box_.step();
     }
   }
   GpuBox& box_;
-  bool ready_, by_graph_;
+  bool by_graph_;
   Communicator communicator_;
   Queue queue_;
-  std::byte *out_[2] = {nullptr, nullptr}, *in_[2] = {nullptr, nullptr};
-  std::vector<Request> requests_;
-  std::vector<Request*> sends_[2], receives_[2];
-  Request barrier_;
+  QueueHalo halo_;
 };
 
 class HostDrivenStepper final : public StreamStepper {
  public:
   HostDrivenStepper(Transport& transport, GpuBox& box, bool in_gpus, Protocol const& protocol)
-      : box_(box), rank_(transport.group().rank()), out_(memory(in_gpus)), in_(memory(in_gpus)) {
+      : box_(box), rank_(transport.group().rank()) {
+    lay_out(in_gpus);
     Binding binding;
     int const rank = rank_;
     auto const id = [](int source, int direction) { return source * directions + direction; };
     for (int d = 0; d < directions; ++d) {
       int const peer = box.neighbour[static_cast<std::size_t>(d)];
       if (peer == rank) continue;
-      binding.out.push_back({id(rank, d), peer, box.buffer(out_, d), box.length(d)});
-      binding.in.push_back({id(peer, opposite(d)), peer, box.buffer(in_, d), box.length(d)});
+      binding.out.push_back({id(rank, d), peer, buffer(out_, d), box.length(d)});
+      binding.in.push_back({id(peer, opposite(d)), peer, buffer(in_, d), box.length(d)});
     }
     messages_ = static_cast<int>(binding.out.size());
     endpoint_ = transport.bind(binding);
@@ -194,13 +121,44 @@ class HostDrivenStepper final : public StreamStepper {
   }
 
  private:
-  std::byte* memory(bool in_gpus) {
-    std::size_t const bytes = box_.buffer_bytes();
-    return in_gpus ? box_.bench().memory(bytes) : box_.bench().pinned(bytes);
+  // Messages of all directions one behind the other, those that come behind those that go.
+  void lay_out(bool in_gpus) {
+    std::size_t bytes = 0;
+    for (int d = 0; d < directions; ++d) {
+      first_[static_cast<std::size_t>(d)] = bytes;
+      bytes += aligned(box_.length(d));
+    }
+    first_[directions] = bytes;
+    out_ = in_gpus ? box_.bench().memory(2 * bytes) : box_.bench().pinned(2 * bytes);
+    in_ = out_ + bytes;
+  }
+  std::byte* buffer(std::byte* first, int direction) const {
+    return first + first_[static_cast<std::size_t>(direction)];
+  }
+  /// What this rank is its own neighbour for goes to where it is unpacked from.
+  void pass(queue::HaloWork work) {
+    queue::HaloPass what;
+    queue::HaloHead& head = what.head;
+    head.messages = work == queue::HaloWork::pack ? out_ : in_;
+    head.work = work;
+    head.neighbours = directions;
+    head.fields = 1;
+    for (std::size_t a = 0; a < 2; ++a) head.size[a + 1] = box_.size[a], head.width[a + 1] = 1;
+    for (int d = 0; d < directions; ++d) {
+      auto const k = static_cast<std::size_t>(d);
+      bool const goes_in = work == queue::HaloWork::pack && box_.neighbour[k] == rank_;
+      std::size_t const first =
+          goes_in ? first_[directions] + first_[static_cast<std::size_t>(opposite(d))] : first_[k];
+      auto const [down, right] = towards[k];
+      head.direction[k] = static_cast<std::uint8_t>(queue::halo_direction(0, down, right));
+      head.line[k] = static_cast<std::uint32_t>(first / queue::halo_line);
+    }
+    what.field[0] = {box_.first_cell(), {0, box_.line(), 1}, 1};
+    box_.bench().pass_halo(what);
   }
   void step() {
     epoch_ = epoch_ == 0x7ffffffe ? 1 : epoch_ + 1;
-    box_.pack(out_, in_, rank_);
+    pass(queue::HaloWork::pack);
     box_.bench().wait();  // what unpacks is done then, too: its buffers may be stored to
     for (int m = 0; m < messages_; ++m) endpoint_->receive(m, epoch_);
     for (int m = 0; m < messages_; ++m) endpoint_->send(m, epoch_);
@@ -210,23 +168,24 @@ class HostDrivenStepper final : public StreamStepper {
       while (received < messages_ && endpoint_->received(received)) ++received;
       return sent == messages_ && received == messages_;
     });
-    box_.unpack(in_);
+    pass(queue::HaloWork::unpack);
     box_.step();
   }
   GpuBox& box_;
   int rank_;
-  std::byte *out_, *in_;
+  std::array<std::size_t, directions + 1> first_{};
+  std::byte *out_ = nullptr, *in_ = nullptr;
   int messages_ = 0;
   std::unique_ptr<Endpoint> endpoint_;
   std::optional<PatientWait> await_;
   std::uint32_t epoch_ = 0;
 };
 
-std::unique_ptr<StreamStepper> stepper_of(Transport& transport, GpuBox& box, int gpus, QueueType type,
+std::unique_ptr<StreamStepper> stepper_of(Transport& transport, GpuBox& box, int gpus, Life const& what,
                                           StreamLifeWay const& way, Protocol const& protocol) {
   if (way.driver == Driver::host)
     return std::make_unique<HostDrivenStepper>(transport, box, way.in_gpus, protocol);
-  return std::make_unique<QueueStepper>(transport, box, gpus, type, way);
+  return std::make_unique<QueueStepper>(transport, box, gpus, what, way);
 }
 
 int rounded(int steps) { return (steps + steps_at_once - 1) / steps_at_once * steps_at_once; }
@@ -248,7 +207,7 @@ LifeTiming stream_life(Transport& transport, Life const& what, int gpus, StreamL
   whole.steps = rounded(protocol.steps);
   whole.warm_up = rounded(protocol.warm_up);
   {
-    auto const stepper = stepper_of(transport, *box, gpus, what.type, way, protocol);
+    auto const stepper = stepper_of(transport, *box, gpus, what, way, protocol);
     timing.step = time_runs(
         group, whole, [] {},
         [&](int steps) {

@@ -41,7 +41,8 @@ std::unique_ptr<PointToPoint> opened(Transport& transport, int gpu, bool in_grou
 }  // namespace
 
 CommunicatorState::CommunicatorState(Transport& transport, int gpu, bool in_groups)
-    : point_(opened(transport, gpu, in_groups)),
+    : group_(transport.group()),
+      point_(opened(transport, gpu, in_groups)),
       rank_(point_->rank()),
       size_(point_->size()),
       gpu_(gpu),

@@ -30,6 +30,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   int rank() const { return rank_; }
   int size() const { return size_; }
   int gpu() const { return gpu_; }  ///< -1: none, the host starts and waits
+  /// What ranks set up together with.
+  Group& group() const { return group_; }
   /// Where messages between GPUs move in groups; else null.
   Groups* groups() const { return groups_.get(); }
   bool shares_memory() const { return shares_memory_; }
@@ -93,6 +95,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     std::uint64_t serial = 0;
   };
   std::mutex mutex_;
+  Group& group_;                         ///< of the transport, which outlives the communicator
   std::unique_ptr<PointToPoint> point_;  ///< empty: closed
   int rank_, size_, gpu_;
   bool shares_memory_, may_progress_by_thread_;

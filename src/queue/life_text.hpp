@@ -46,11 +46,4 @@ struct LifeGrid {
   HOSTLESS_HOST_DEVICE std::size_t bytes() const { return static_cast<std::size_t>((rows + 2) * line()); }
 };
 
-/// rows x columns bytes of a grid from `first` on, packed row by row.
-struct GridBox {
-  std::byte* packed = nullptr;
-  std::int64_t first = 0, rows = 0, columns = 0;
-};
-constexpr int most_boxes = 8;
-
 }  // namespace hostless::queue

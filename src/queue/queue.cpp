@@ -136,6 +136,29 @@ void check_type(QueueState const& queue, RequestState const& state) {
               "Make the queue with type auto.");
 }
 
+// On this queue.
+void check_start(std::shared_ptr<QueueState> const& queue, RequestState& state) {
+  refuse_misfit(state);
+  refuse_closed(state);
+  hear_of_other_side(state);
+  if (state.phase.load() == Phase::lost)
+    refuse(Refusal::not_matched, state.words() + " has lost its other side in its match.", "Free it.");
+  if (state.phase.load() != Phase::matched)
+    refuse(Refusal::not_matched, state.words() + " is not matched.", "Match it first.");
+  check_type(*queue, state);
+  if (state.is_started)
+    refuse(Refusal::already_started, state.words() + " is started already, and no wait is enqueued since.",
+           "Enqueue its wait first.");
+  if (state.queue != nullptr && state.queue != queue.get() && state.is_unreached())
+    refuse(Refusal::other_queue,
+           state.words() + " has a wait on another queue that was not reached (this one may come first).",
+           "Wait for that queue first.");
+  if (queue->type == QueueType::nccl && !state.communicator->groups()->move_to(queue))
+    refuse(Refusal::unsupported,
+           state.words() + " on a second queue of its communicator by nccl (its groups have one order).",
+           "Wait for the first one, or start it there.");
+}
+
 // Where what may be under way is bounded: also with these. All of them or none, while other threads start theirs.
 void count_started(States const& states) {
   std::map<CommunicatorState*, std::size_t> more;
@@ -255,36 +278,27 @@ Queue::~Queue() {
 }
 
 void Queue::enqueue_start(std::span<Request* const> requests) {
+  enqueue_starts(
+      {}, [] {}, requests);
+}
+
+void Queue::enqueue_starts(std::span<Request* const> early, std::function<void()> const& between,
+                           std::span<Request* const> late) {
   refuse_in_function("a start");
-  States states = persistent(requests, "started");
-  for (auto const& state : states) {
-    refuse_misfit(*state);
-    refuse_closed(*state);
-    hear_of_other_side(*state);
-    if (state->phase.load() == Phase::lost)
-      refuse(Refusal::not_matched, state->words() + " has lost its other side in its match.", "Free it.");
-    if (state->phase.load() != Phase::matched)
-      refuse(Refusal::not_matched, state->words() + " is not matched.", "Match it first.");
-    check_type(*state_, *state);
-    if (state->is_started)
-      refuse(Refusal::already_started, state->words() + " is started already, and no wait is enqueued since.",
-             "Enqueue its wait first.");
-    if (state->queue != nullptr && state->queue != state_.get() && state->is_unreached())
-      refuse(Refusal::other_queue,
-             state->words() + " has a wait on another queue that was not reached (this one may come first).",
-             "Wait for that queue first.");
-    if (state_->type == QueueType::nccl && !state->communicator->groups()->move_to(state_))
-      refuse(Refusal::unsupported,
-             state->words() + " on a second queue of its communicator by nccl (its groups have one order).",
-             "Wait for the first one, or start it there.");
-  }
+  std::vector<Request*> all(early.begin(), early.end());
+  all.insert(all.end(), late.begin(), late.end());
+  States states = persistent(all, "started");
+  for (auto const& state : states) check_start(state_, *state);
   count_started(states);
   for (auto const& state : states) {
     state->is_started = true;
     state->queue = state_.get();
     state_->started.push_back(state);
   }
-  if (!states.empty()) state_->enqueue_start(std::move(states));
+  auto const first_late = states.begin() + static_cast<std::ptrdiff_t>(early.size());
+  if (!early.empty()) state_->enqueue_start({states.begin(), first_late});
+  between();
+  if (!late.empty()) state_->enqueue_start({first_late, states.end()});
 }
 
 void Queue::enqueue_wait(std::span<Request* const> requests) {

@@ -6,6 +6,7 @@
 
 #include "hostless/base/wait.hpp"
 #include "queue/communicator_state.hpp"
+#include "queue/halo/host_pass.hpp"
 #include "queue/looks.hpp"
 
 namespace hostless::queue {
@@ -106,6 +107,12 @@ void QueueState::enqueue_wait(Requests requests) {
 void QueueState::enqueue_function(std::function<void()> work) {
   if (stream_work_) return stream_work_->enqueue_function(std::move(work));
   add({What::function, {}, std::move(work)});
+}
+void QueueState::enqueue_pass(HaloPass const& what, std::shared_ptr<std::byte> messages) {
+  if (stream_work_) return stream_work_->enqueue_pass(what);
+  auto const kept =
+      std::make_shared<std::pair<HaloPass, std::shared_ptr<std::byte>>>(what, std::move(messages));
+  add({What::function, {}, [kept] { pass_halo_by_host(kept->first); }});
 }
 
 QueueState::Item* QueueState::front() {

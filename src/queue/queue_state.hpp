@@ -36,6 +36,8 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   void enqueue_start(Requests requests);
   void enqueue_wait(Requests requests);
   void enqueue_function(std::function<void()> work);
+  /// By a kernel of the stream, or a function, with `messages` for as long.
+  void enqueue_pass(HaloPass const& what, std::shared_ptr<std::byte> messages);
   bool is_done() const {
     return stream_work_ ? stream_work_->is_done() : done_.load(std::memory_order_acquire) == enqueued_;
   }

@@ -39,7 +39,7 @@ class RequestState {
   std::vector<Offer> offers;      ///< of this side, one a message; keys are complete once it is matched
   std::function<void()> done;     ///< of a collective: when all its messages are there
   std::vector<std::byte> memory;  ///< of a collective: what arrives from others
-  std::shared_ptr<std::byte> gpu_memory;            ///< the same on a GPU
+  std::shared_ptr<std::byte> gpu_memory;            ///< the same on a GPU; of a halo: its buffer, anywhere
   std::optional<gpu::StreamReduction> on_gpu_done;  ///< `done` of a GPU's stream
 
   // ---- matching, guarded by the communicator

@@ -82,6 +82,10 @@ void StreamWork::enqueue_function(std::function<void()> work) {
   static_cast<void>(made.release());
 }
 
+void StreamWork::enqueue_pass(HaloPass const& what) {
+  if (!look_for_loss()) stream_->pass_halo(what);
+}
+
 bool StreamWork::is_done() {
   if (stream_->is_recording()) return false;
   if (host_looks()) static_cast<void>(look_for_loss());

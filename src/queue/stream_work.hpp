@@ -30,6 +30,8 @@ class StreamWork {
   void enqueue_start(Requests const& requests);
   void enqueue_wait(Requests const& requests);
   void enqueue_function(std::function<void()> work);
+  /// After a loss it does nothing.
+  void enqueue_pass(HaloPass const& what);
   /// Never blocks. False while the stream records.
   bool is_done();
   /// Blocks until all is done that is on the stream. With looks it does not sleep until then.

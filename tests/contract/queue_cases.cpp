@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "api/guarded.hpp"
+#include "halos/queue_halos.hpp"
 #include "hostless/queue.h"
 #include "queue_home.hpp"
 #include "queue_refusals.hpp"
@@ -432,6 +433,17 @@ std::string given_up(Transport& t) {
   return wrong.text;
 }
 
+std::string halos(Transport& t) {
+  Communicator communicator(t, queue_home().gpu(), queue_home().type());
+  t.group().barrier();
+  Queue queue(queue_home().type(), queue_home().stream(0));
+  auto const at_once = [](std::function<void()> const& steps) {
+    steps();
+    return 1;
+  };
+  return run_random_halos(communicator, t.group(), queue, 1, 25, at_once);
+}
+
 }  // namespace
 
 std::vector<QueueCase> const& queue_cases() {
@@ -446,6 +458,7 @@ std::vector<QueueCase> const& queue_cases() {
       {"functions_that_throw", 2, false, functions_that_throw},
       {"match_limits", 2, false, match_limits},
       {"given_up", 2, false, given_up},
+      {"halos", 0, false, halos},
       {"limits", 2, true, limits},
   };
   return all;

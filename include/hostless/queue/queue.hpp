@@ -139,6 +139,7 @@ class Communicator {
   static constexpr int any_rank = -1, any_tag = -1;
 
  private:
+  friend class QueueHalo;  // hostless/queue/halo.hpp
   std::shared_ptr<queue::CommunicatorState> state_;
 };
 
@@ -201,6 +202,10 @@ class Queue {
   bool is_idle() const;
 
  private:
+  friend class QueueHalo;
+  /// Starts `early`, does `between`, which enqueues, and starts `late`; accepted or refused as a whole.
+  void enqueue_starts(std::span<Request* const> early, std::function<void()> const& between,
+                      std::span<Request* const> late);
   std::shared_ptr<queue::QueueState> state_;
 };
 

@@ -9,7 +9,6 @@
 namespace hostless::gpu {
 namespace {
 
-using queue::GridBox;
 using queue::LifeGrid;
 
 struct PlusEach {
@@ -92,27 +91,6 @@ __global__ void hold_kernel(HOSTLESS_PARAMETER Hold const what) {
     if (now - begin < what.limit_ns) continue;
     *what.went_on = 1;
     break;
-  }
-}
-
-__global__ void pass_boxes_kernel(HOSTLESS_PARAMETER PassBoxes const what) {
-  let_next_kernel_come();
-  auto const block = static_cast<std::int32_t>(blockIdx.x);
-  GridBox const& box = what.box[block / what.blocks_of_box];
-  auto const columns = static_cast<std::uint32_t>(box.columns);
-  std::uint32_t const all = static_cast<std::uint32_t>(box.rows) * columns;
-  std::uint32_t const step = static_cast<std::uint32_t>(what.blocks_of_box) * blockDim.x;
-  std::byte* const corner = what.grid + box.first;
-  await_kernel_before();
-  for (std::uint32_t k = static_cast<std::uint32_t>(block % what.blocks_of_box) * blockDim.x + threadIdx.x;
-       k < all; k += step) {
-    std::uint32_t const row = columns == 1 ? k : k / columns, column = k - row * columns;
-    std::byte* const in_grid = corner + row * what.line + column;
-    if (what.into_grid) {
-      *in_grid = box.packed[k];
-    } else {
-      box.packed[k] = *in_grid;
-    }
   }
 }
 
@@ -219,15 +197,6 @@ void launch_add_to_bytes(BenchLaunch const& on, AddToBytes const& what) {
 void launch_hold(BenchLaunch const& on, Hold const& what) {
   launch_kernel(reinterpret_cast<void const*>(&hold_kernel), 1, 1, on.stream, what);
 }
-void launch_pass_boxes(BenchLaunch const& on, PassBoxes const& what) {
-  constexpr int most_of_box = 64;
-  std::size_t most = 0;
-  for (int k = 0; k < what.count; ++k)
-    most = std::max(most, static_cast<std::size_t>(what.box[k].rows * what.box[k].columns));
-  PassBoxes call = what;
-  call.blocks_of_box = blocks_of(most, block_threads, most_of_box);
-  launch_early_if(on, &pass_boxes_kernel, call.blocks_of_box * call.count, threads_of(most), call);
-}
 void launch_fill_life(BenchLaunch const& on, std::byte* cells, LifeGrid const& grid) {
   launch_kernel(reinterpret_cast<void const*>(&fill_life_kernel),
                 blocks_of(cells_of(grid), block_threads, 4 * on.gpu->multiprocessors()), block_threads,
@@ -247,8 +216,8 @@ void load_bench_kernels() {
   for (void const* const kernel :
        {reinterpret_cast<void const*>(&add_to_bytes_kernel),
         reinterpret_cast<void const*>(&add_to_long_kernel), reinterpret_cast<void const*>(&hold_kernel),
-        reinterpret_cast<void const*>(&pass_boxes_kernel), reinterpret_cast<void const*>(&fill_life_kernel),
-        reinterpret_cast<void const*>(&count_life_kernel), reinterpret_cast<void const*>(&step_life_kernel)})
+        reinterpret_cast<void const*>(&fill_life_kernel), reinterpret_cast<void const*>(&count_life_kernel),
+        reinterpret_cast<void const*>(&step_life_kernel)})
     load_kernel(kernel);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels of programs that time and test messages: what packs and unpacks, and Life.
+// Kernels of programs that time and test messages: what they send, and Life.
 
 #include "device/memory.hpp"
 #include "queue/gpu/message_library.hpp"
@@ -21,13 +21,6 @@ struct Hold {
   std::uint64_t limit_ns;
   std::uint32_t number;
 };
-struct PassBoxes {
-  std::byte* grid;
-  std::int64_t line;
-  std::int32_t count, blocks_of_box;
-  bool into_grid;
-  queue::GridBox box[queue::most_boxes];
-};
 struct StepLife {
   std::byte* to;
   std::byte const* from;
@@ -48,7 +41,6 @@ struct BenchLaunch {
 void launch_add_to_bytes(BenchLaunch const& on, AddToBytes const& what);
 /// Waits, at most so long, for *released to be `number`; after the limit *went_on is 1.
 void launch_hold(BenchLaunch const& on, Hold const& what);
-void launch_pass_boxes(BenchLaunch const& on, PassBoxes const& what);
 void launch_fill_life(BenchLaunch const& on, std::byte* cells, queue::LifeGrid const& grid);
 void launch_step_life(BenchLaunch const& on, StepLife const& what);
 void launch_count_life(BenchLaunch const& on, CountLife const& what);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "hostless/queue/queue.hpp"
+#include "queue/halo/halo_text.hpp"
 #include "queue/life_text.hpp"
 #include "queue/message_text.hpp"
 #include "transport/stream/stream_setup.hpp"
@@ -118,6 +119,8 @@ class MessageStream {
   virtual void start(std::span<MessageEnd* const> ends) = 0;
   virtual void wait(std::span<MessageEnd* const> ends) = 0;
   virtual void reduce(StreamReduction const& what) = 0;
+  /// All neighbours' messages by one kernel.
+  virtual void pass_halo(queue::HaloPass const& what) = 0;
   /// One group, and what counts that it has begun and is done: for itself, and for each of `peers`.
   /// Errors  peer_lost, environment  the library refuses it, with its words
   virtual void move(GroupRanks& ranks, std::span<GroupMessage const> messages, GroupPeers peers) = 0;
@@ -148,9 +151,8 @@ class StreamBench {
   virtual std::byte* pinned(std::size_t bytes) = 0;
   /// to [bytes] = from [bytes] + plus, byte by byte: what packs and unpacks.
   virtual void add_to_bytes(std::byte* to, std::byte const* from, std::size_t bytes, std::uint8_t plus) = 0;
-  /// At most most_boxes, all by one kernel: out of the grid, whose lines have `line` bytes, or into it.
-  virtual void pass_boxes(std::byte* grid, std::int64_t line, std::span<queue::GridBox const> boxes,
-                          bool into_grid) = 0;
+  /// As MessageStream.
+  virtual void pass_halo(queue::HaloPass const& what) = 0;
   virtual void fill_life(std::byte* grid, queue::LifeGrid const& what) = 0;
   /// Without the halo.
   virtual void step_life(std::byte* to, std::byte const* from, queue::LifeGrid const& what) = 0;

@@ -20,6 +20,7 @@ MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first())
   check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
   multiprocessors_ = properties.multiProcessorCount;
   load_message_kernels();
+  load_halo_kernels();
   launches_early_ = message_kernels_may_come_early(properties.major);
   take(smallest);  // the first pieces are there
   QueueControl* for_kernels = nullptr;

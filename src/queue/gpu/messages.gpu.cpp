@@ -11,6 +11,7 @@
 
 #include "device/on_device.hpp"
 #include "queue/gpu/group_ranks.hpp"
+#include "queue/gpu/halo_kernels.hpp"
 #include "queue/gpu/message_kernels.hpp"
 #include "queue/gpu/message_pool.hpp"
 #include "queue/gpu/stream_bench.hpp"
@@ -130,6 +131,10 @@ class OnStream final : public MessageStream {
     OnDevice const on(device_);
     launch_reduce(stream_, launch_.queue, what.what, static_cast<SideMemory&>(*what.side).words(),
                   message_pool(device_).multiprocessors());
+  }
+  void pass_halo(queue::HaloPass const& what) override {
+    OnDevice const on(device_);
+    launch_halo(stream_, launch_.is_dependent, what);
   }
   void move(GroupRanks& ranks, std::span<GroupMessage const> messages, GroupPeers peers) override {
     OnDevice const on(device_);

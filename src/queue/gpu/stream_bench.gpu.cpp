@@ -7,6 +7,7 @@
 #include "device/graph.hpp"
 #include "device/on_device.hpp"
 #include "queue/gpu/bench_kernels.hpp"
+#include "queue/gpu/halo_kernels.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -38,12 +39,9 @@ class Bench final : public StreamBench {
     passed_to_ = to;
     launch_add_to_bytes(launch(), {to, from, bytes, plus, passed_backwards_});
   }
-  void pass_boxes(std::byte* grid, std::int64_t line, std::span<queue::GridBox const> boxes,
-                  bool into_grid) override {
+  void pass_halo(queue::HaloPass const& what) override {
     OnDevice const on(device_);
-    PassBoxes what{grid, line, static_cast<std::int32_t>(boxes.size()), 1, into_grid, {}};
-    std::copy(boxes.begin(), boxes.end(), what.box);
-    launch_pass_boxes(launch(), what);
+    launch_halo(stream_.get(), message_pool(device_).launches_early(), what);
   }
   void fill_life(std::byte* grid, queue::LifeGrid const& what) override {
     OnDevice const on(device_);

@@ -229,6 +229,13 @@ void reduce_in_order(Reduction const& r) {
   std::copy_n(total.data(), bytes, r.result);
 }
 
+// What the kernel executes, by a few threads one after the other: the last neighbour's first.
+void pass_all(queue::HaloPass const& what) {
+  constexpr std::uint32_t threads = 3;
+  for (int n = what.head.neighbours - 1; n >= 0; --n)
+    for (std::uint32_t k = 0; k < threads; ++k) queue::pass_halo_share(what.head, what.field, n, k, threads);
+}
+
 class PlayedQueue final : public MessageStream {
  public:
   explicit PlayedQueue(PlayedStream& stream) : stream_(stream), state_(std::make_shared<State>()) {}
@@ -261,6 +268,9 @@ class PlayedQueue final : public MessageStream {
       if (!side.has_left) return reduce_in_order(what.what);
       state->ending = queue::Progress::lost, state->lost = true;
     });
+  }
+  void pass_halo(queue::HaloPass const& what) override {
+    stream_.add([=] { pass_all(what); });
   }
   void move(GroupRanks& ranks, std::span<GroupMessage const> messages, GroupPeers peers) override {
     auto core = static_cast<PlayedRanks&>(ranks).core();
@@ -307,16 +317,8 @@ class PlayedBench final : public StreamBench {
         to[k] = static_cast<std::byte>(std::to_integer<unsigned>(from[k]) + plus);
     });
   }
-  void pass_boxes(std::byte* grid, std::int64_t line, std::span<queue::GridBox const> boxes,
-                  bool into_grid) override {
-    stream_.add([=, boxes = std::vector<queue::GridBox>(boxes.begin(), boxes.end())] {
-      for (queue::GridBox const& box : boxes)
-        for (std::int64_t row = 0; row < box.rows; ++row) {
-          std::byte *const inside = grid + box.first + row * line, *const packed =
-                                                                       box.packed + row * box.columns;
-          std::copy_n(into_grid ? packed : inside, box.columns, into_grid ? inside : packed);
-        }
-    });
+  void pass_halo(queue::HaloPass const& what) override {
+    stream_.add([=] { pass_all(what); });
   }
   void fill_life(std::byte* grid, queue::LifeGrid const& what) override {
     stream_.add([=] {

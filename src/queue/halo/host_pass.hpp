@@ -1,0 +1,10 @@
+#pragma once
+
+#include "queue/halo/halo_text.hpp"
+
+namespace hostless::queue {
+
+/// What a queue of the host does in the place of the kernel: the same bits, by lines where cells lie close together.
+void pass_halo_by_host(HaloPass const& pass);
+
+}  // namespace hostless::queue
