@@ -31,6 +31,7 @@ endif()
 
 must("${work}/by-cmake/exchanges_ghosts")
 must("${work}/by-cmake/has_neighbours")
+must("${work}/by-cmake/fills_halos")
 must("${work}/by-cmake/own_stencil")
 must("${work}/by-cmake/mpis_in_c")
 if(NOT EXISTS "${prefix}/bin/hostless")
