@@ -44,6 +44,17 @@ class QueueHalo::State {
     if (!all.empty()) match(all);
   }
 
+  State(State const&) = delete;
+  State& operator=(State const&) = delete;
+  // By nccl the next halo of the same ranks needs them freed; what a queue still has is left to it.
+  ~State() {
+    if (ready_ && barrier_.exists()) requests_.push_back(std::move(barrier_));
+    for (Request& one : requests_) try {
+        one.free();
+      } catch (Error const&) {
+      }
+  }
+
   void enqueue(Queue& queue, HaloStep const& step, HaloWork out, HaloWork in) {
     HaloPass const own = pass_of(step.arrays, out == HaloWork::take_out);
     check_run(queue);
@@ -87,7 +98,7 @@ class QueueHalo::State {
     std::size_t const bytes = std::max<std::size_t>(1, 2 * sets_.size() * plan_.set_bytes);
     memory_ =
         ranks_->gpu() < 0 ? host_memory_of_halo(bytes) : gpu::message_library().memory(ranks_->gpu(), bytes);
-    requests_.reserve(2 * sets_.size() * plan_.peers.size());
+    requests_.reserve(2 * sets_.size() * plan_.peers.size() + 1);  // addresses stay
     for (std::size_t s = 0; s < sets_.size(); ++s) {
       sets_[s].out = memory_.get() + 2 * s * plan_.set_bytes;
       sets_[s].in = sets_[s].out + plan_.set_bytes;
