@@ -62,7 +62,9 @@ void Pass::blocked(std::array<StepArrays const*, 2> const& arrays, int steps, Bo
   std::int64_t const line = 64 / static_cast<std::int64_t>(kernel_.value_bytes);
   auto const tiles = [&](std::size_t a) {
     std::int64_t const behind = a == 2 ? (kernel_.radius[a] + line - 1) / line * line : kernel_.radius[a];
-    return Tiles(first.low[a], first.high[a], size[a], arrays[0]->written[0]->box().low[a], behind);
+    GridArray const& array = *arrays[0]->written[0];
+    return Tiles(first.low[a], first.high[a], size[a], a == 2 ? array.line_begin() : array.box().low[a],
+                 behind);
   };
   std::array<Tiles, 3> const along{tiles(0), tiles(1), tiles(2)};
   for (std::size_t b = 0; b < along[1].count(); ++b)

@@ -15,15 +15,16 @@ constexpr std::int64_t line = 64, huge_page = std::int64_t{1} << 21;
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 }  // namespace
 
-GridArray::GridArray(Box const& box, std::array<std::int64_t, 3> halo, std::size_t value_bytes)
-    : box_(box), bytes_(static_cast<std::int64_t>(value_bytes)) {
+GridArray::GridArray(Box const& box, std::array<std::int64_t, 3> halo, std::size_t value_bytes,
+                     std::int64_t given)
+    : box_(box), bytes_(static_cast<std::int64_t>(value_bytes)), given_(given) {
   std::int64_t const values_a_line = line / bytes_;
   // arrays begin at other places of their pages: a load from one would wait for a store to the same place of
   // another
   static std::atomic<std::int64_t> made{0};
   std::int64_t const shift = made++ % 4 * (1024 + line) / bytes_;
   // what lies before a row is the end of the one before it
-  std::int64_t const before = rounded_up(halo[2], values_a_line);
+  std::int64_t const before = rounded_up(halo[2] + given, values_a_line) - given;
   stride_[1] = rounded_up(box.extent(2) + 2 * halo[2], values_a_line);
   // rows a power of two apart would meet in the same sets of a cache
   if (stride_[1] * bytes_ % 4096 == 0) stride_[1] += values_a_line;

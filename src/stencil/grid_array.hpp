@@ -10,13 +10,16 @@
 namespace hostless {
 
 /// One array over a box and a halo around it, rows of the last axis contiguous; cells are named by their
-/// numbers in the whole grid. A row's first cell of the box begins a cache line.
+/// numbers in the whole grid. A row's first cell of the box begins a cache line, or the first one behind those that stay as
+/// given: what is stored does then.
 class GridArray {
  public:
   GridArray() = default;
   /// Zero everywhere; large ones get their memory where and when they are written first.
+  /// given  cells at the beginning of a row that stay so
   /// Errors  environment  no memory
-  GridArray(Box const& box, std::array<std::int64_t, 3> halo, std::size_t value_bytes);
+  GridArray(Box const& box, std::array<std::int64_t, 3> halo, std::size_t value_bytes,
+            std::int64_t given = 0);
   GridArray(GridArray&&) = default;
   GridArray& operator=(GridArray&&) = default;
 
@@ -31,6 +34,8 @@ class GridArray {
   std::int64_t stride(int axis) const { return stride_[static_cast<std::size_t>(axis)]; }
   std::int64_t value_bytes() const { return bytes_; }
   Box const& box() const { return box_; }
+  /// The number, along the last axis, of a cell that begins a cache line.
+  std::int64_t line_begin() const { return box_.low[2] + given_; }
 
  private:
   GridArray(GridArray const&) = default;
@@ -39,7 +44,7 @@ class GridArray {
   std::byte* first_ = nullptr;
   Box box_{};
   std::array<std::int64_t, 3> stride_{1, 1, 1};
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_ = 0, given_ = 0;
 };
 
 /// Calls row(cells, a, b) for every row of a box: `cells` is where it begins in `array`.

@@ -1,6 +1,7 @@
 #include "stencil/shared_cells.hpp"
 
 #include "hostless/base/wait.hpp"
+#include "stencil/pass.hpp"
 
 namespace hostless {
 
@@ -8,11 +9,13 @@ SharedCells::SharedCells(Grid const& grid, StencilKernel const& kernel,
                          std::array<std::int64_t, 3> const& halo, int ranks)
     : took_(static_cast<std::size_t>(ranks)) {
   Box const all{{0, 0, 0}, grid.extent};
+  std::int64_t const given = given_before(grid, kernel, all);
   for (int f = 0; f < kernel.fields; ++f) {
-    now_.emplace_back(all, halo, kernel.value_bytes);
-    next_.emplace_back(all, halo, kernel.value_bytes);
+    now_.emplace_back(all, halo, kernel.value_bytes, given);
+    next_.emplace_back(all, halo, kernel.value_bytes, given);
   }
-  for (int c = 0; c < kernel.coefficients; ++c) coefficients_.emplace_back(all, halo, kernel.value_bytes);
+  for (int c = 0; c < kernel.coefficients; ++c)
+    coefficients_.emplace_back(all, halo, kernel.value_bytes, given);
 }
 
 std::shared_ptr<SharedCells> SharedCells::of_all(Group& group, Grid const& grid, StencilKernel const& kernel,

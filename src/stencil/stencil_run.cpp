@@ -121,11 +121,13 @@ struct StencilRun::Parts {
     set_arrays();
   }
   void allocate() {
+    std::int64_t const before = given_before(grid, kernel, box);
     for (int f = 0; f < kernel.fields; ++f) {
-      now.emplace_back(box, halo, kernel.value_bytes);
-      next.emplace_back(box, halo, kernel.value_bytes);
+      now.emplace_back(box, halo, kernel.value_bytes, before);
+      next.emplace_back(box, halo, kernel.value_bytes, before);
     }
-    for (int c = 0; c < kernel.coefficients; ++c) coefficients.emplace_back(box, halo, kernel.value_bytes);
+    for (int c = 0; c < kernel.coefficients; ++c)
+      coefficients.emplace_back(box, halo, kernel.value_bytes, before);
     set_arrays();
   }
   void set_arrays() {
@@ -294,7 +296,7 @@ struct StencilRun::Parts {
       if (shared && !shared->await_neighbours(transport.group().rank(), wraps[0], exchange->exchange()))
         return false;
       left -= some, lasting -= some, to_come -= some, steps += some, taken += some;
-      Box const wanted = pass.grown(box, exchanges ? static_cast<int>(lasting) : 0);
+      Box const wanted = exchanges ? pass.grown(box, static_cast<int>(lasting)) : box;
       if (inner.cells() > 0) {
         for (Box const& piece : around(inner, wanted)) take(some, piece, lasting > 0);
         inner = {};

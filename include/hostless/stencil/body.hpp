@@ -11,7 +11,7 @@
 #include "hostless/base/isa.hpp"
 #include "hostless/stencil/cells.hpp"
 #include "hostless/stencil/kernel.hpp"
-#include "hostless/stencil/pack.hpp"
+#include "hostless/stencil/packed_rows.hpp"
 
 /// One's own stencil in C++: a functor that says what a cell becomes. It is compiled for the instruction sets
 /// of the processor, and for GPUs from the same text.
@@ -56,79 +56,25 @@ HOSTLESS_HOST_DEVICE void update_row(Body const& body, T const* const (&in)[Host
   }
 }
 
-/// Cells of a row, a pack at a time. Those in the middle begin where a pack of `out` does, for others touch two
-/// cache lines each; what lies before and behind is computed as a whole pack too, some cells of it again: one by
-/// one they would take as long as many packs.
-///
-/// ends  whether neighbours of its ends are read elsewhere than beside them
-template <class T, class Body, class V, bool ends>
-void update_row_by_packs(Body const& body, T const* const (&in)[HostCell<T, Body>::rows],
-                         T* const (&out)[fields_of_body<Body>()], RowEnds const& row) {
-  constexpr int fields = fields_of_body<Body>();
-  auto const cells = row.cells;
-  if (cells < V::width) {
-    if constexpr (V::bytes > 16)
-      return update_row_by_packs<T, Body, Pack<T, V::bytes / 2>, ends>(body, in, out, row);
-    if constexpr (!ends) return update_row<T, Body>(body, in, out, 0, cells);
-    for (std::int64_t cell = 0; cell < cells; ++cell) {
-      auto const values = body(EndCell<T, Body, T>(in, cell, row));
-      if constexpr (fields == 1) {
-        out[0][cell] = values;
-      } else {
-        for (int f = 0; f < fields; ++f) out[f][cell] = values[static_cast<std::size_t>(f)];
-      }
-    }
-    return;
-  }
-  auto const keep = [&](auto const& here, std::int64_t first) {
-    if constexpr (fields == 1) {
-      body(here).store(out[0] + first);
-    } else {
-      auto const values = body(here);
-      for (int f = 0; f < fields; ++f) values[static_cast<std::size_t>(f)].store(out[f] + first);
-    }
-  };
-  auto const update = [&](std::int64_t first) {
-    if constexpr (ends)
-      keep(EndCell<T, Body, V>(in, first, row), first);
-    else
-      keep(HostCell<T, Body, V>(in, first), first);
-  };
-  if (cells <= 2 * V::width) {  // wherever they begin: nothing else is asked of so few
-    update(0);
-    if (cells > V::width) update(cells - V::width);
-    return;
-  }
-  auto const values_before = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out[0]) / sizeof(T));
-  std::int64_t first = -values_before & (V::width - 1);
-  // a short row of which that would take one pack more
-  if (cells <= 4 * V::width && (cells - 1) % V::width >= first) first = 0;
-  if (first > 0) update(0);
-  if (first + 3 * V::width <= cells) {
-    update(first);
-    PassingCell<T, Body, V> cell(in, first + V::width);
-    for (; cell.first() + 2 * V::width <= cells; cell.pass()) {
-      cell.fetch();
-      keep(cell, cell.first());
-    }
-    first = cell.first();
-  }
-  for (; first + V::width <= cells; first += V::width) update(first);
-  if (first < cells) update(cells - V::width);
-}
-
-/// The same, as a compiler makes vectors of it; but its last cells are computed as a whole vector too.
+/// Rows as a compiler makes vectors of them; but the last cells of each are computed as a whole vector too.
 template <class T, class Body>
-HOSTLESS_HOST_DEVICE void update_row_by_cells(Body const& body, T const* const (&in)[HostCell<T, Body>::rows],
-                                              T* const (&out)[fields_of_body<Body>()], std::int64_t cells) {
+HOSTLESS_HOST_DEVICE void update_rows_by_cells(Body const& body,
+                                               T const* const (&first)[HostCell<T, Body>::rows],
+                                               T* const (&first_out)[fields_of_body<Body>()],
+                                               std::int64_t const (&strides)[HostCell<T, Body>::rows],
+                                               CellBlock const& block) {
+  constexpr int rows = HostCell<T, Body>::rows, fields = fields_of_body<Body>();
   constexpr std::int64_t vector = 64 / static_cast<std::int64_t>(sizeof(T));
-  std::int64_t const whole = cells & -vector;
-  update_row<T, Body>(body, in, out, 0, whole);
-  if (whole == cells) return;
-  if (cells > vector) {
-    update_row<T, Body>(body, in, out, cells - vector, vector);
-  } else {
-    update_row<T, Body>(body, in, out, 0, cells);
+  std::int64_t const cells = block.cells, whole = cells & -vector;
+  T const* in[rows];
+  T* out[fields];
+  for (int k = 0; k < rows; ++k) in[k] = first[k];
+  for (int f = 0; f < fields; ++f) out[f] = first_out[f];
+  for (std::int64_t row = 0; row < block.rows; ++row) {
+    update_row<T, Body>(body, in, out, 0, cells > vector ? whole : cells);
+    if (whole < cells && cells > vector) update_row<T, Body>(body, in, out, cells - vector, vector);
+    for (int k = 0; k < rows; ++k) in[k] += strides[k];
+    for (int f = 0; f < fields; ++f) out[f] += block.out_stride;
   }
 }
 
@@ -146,14 +92,14 @@ HOSTLESS_HOST_DEVICE void update_cells(CellBlock const& block) {
   std::int64_t strides[rows];
   for (int k = 0; k < rows; ++k) in[k] = static_cast<T const*>(fixed.in[k]), strides[k] = fixed.in_stride[k];
   for (int f = 0; f < fields; ++f) out[f] = static_cast<T*>(fixed.out[f]);
-  for (std::int64_t row = 0; row < fixed.rows; ++row) {
+  for (std::int64_t plane = 0; plane < fixed.planes; ++plane) {
     if constexpr (bytes > 0)
-      update_row_by_packs<T, Body, Pack<T, bytes>, ends>(body, in, out,
-                                                         {fixed.cells, fixed.before, fixed.after});
+      PackedRows<T, Body, ends>{body, {fixed.cells, fixed.before, fixed.after}}
+          .template update<Pack<T, bytes>>(in, out, strides, fixed);
     else
-      update_row_by_cells<T, Body>(body, in, out, fixed.cells);
-    for (int k = 0; k < rows; ++k) in[k] += strides[k];
-    for (int f = 0; f < fields; ++f) out[f] += fixed.out_stride;
+      update_rows_by_cells<T, Body>(body, in, out, strides, fixed);
+    for (int k = 0; k < rows; ++k) in[k] += fixed.to_plane;
+    for (int f = 0; f < fields; ++f) out[f] += fixed.to_plane;
   }
 }
 
@@ -184,6 +130,7 @@ StencilKernel kernel_of(Body const& body, std::string name) {
   kernel.fields = fields_of_body<Body>();
   kernel.coefficients = coefficients_of_body<Body>();
   kernel.value_bytes = sizeof(T);
+  kernel.steps_planes = true;
   constexpr bool has_ends = packs_of_body<Body>() && Body::radius == 1;
   if constexpr (!std::is_empty_v<Body>) {
     kernel.parameters.resize(sizeof(Body));

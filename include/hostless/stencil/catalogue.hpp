@@ -19,6 +19,8 @@ template <class Cell, class T>
 HOSTLESS_HOST_DEVICE T sixth_of(Cell const& u, T a) {
   if constexpr (requires { u.sixth_of(a); })
     return u.sixth_of(a);
+  else if constexpr (requires { a.sixth(); })
+    return a.sixth();
   else
     return a / T(6);
 }

@@ -71,15 +71,18 @@ class HostCell {
   HOSTLESS_HOST_DEVICE V operator()(Offsets... offsets) const {
     return of(0, offsets...);
   }
+  /// By the axes of Grid.
+  HOSTLESS_HOST_DEVICE V at(int field, int a, int b, int c) const {
+    return read(in_[HostCell::row(field, a, b)] + cell_ + c);
+  }
+  HOSTLESS_HOST_DEVICE static V read(T const* first) {
+    if constexpr (std::is_same_v<V, T>)
+      return *first;
+    else
+      return V::load(first);
+  }
 
  private:
-  HOSTLESS_HOST_DEVICE V at(int field, int a, int b, int c) const {
-    T const* const row = in_[HostCell::row(field, a, b)];
-    if constexpr (std::is_same_v<V, T>)
-      return row[cell_ + c];
-    else
-      return V::load(row + cell_ + c);
-  }
   T const* const (&in_)[rows];
   std::int64_t cell_;
 };
@@ -92,25 +95,23 @@ struct RowEnds {
   }
 };
 
-/// As HostCell of a Pack V, or of a T, of any cells of a row with its ends.
+/// As HostCell of a Pack V, or of a T, of any cells of a row with its ends, which begins `offset` values from `in`.
 template <class T, class Body, class V>
 class EndCell {
   using Cell = HostCell<T, Body, V>;
 
  public:
   using value_type = V;
-  EndCell(T const* const (&in)[Cell::rows], std::int64_t first, RowEnds const& row)
-      : in_(in), first_(first), row_(row) {}
+  EndCell(T const* const (&in)[Cell::rows], std::int64_t first, RowEnds const& row, std::int64_t offset = 0)
+      : in_(in), first_(first), row_(row), offset_(offset) {}
   V of(int field, int y, int x) const requires(Body::axes == 2) { return at(field, y, 0, x); }
   V of(int field, int z, int y, int x) const requires(Body::axes == 3) { return at(field, z, y, x); }
   template <class... Offsets>
   V operator()(Offsets... offsets) const {
     return of(0, offsets...);
   }
-
- private:
   V at(int field, int a, int b, int c) const {
-    T const* const row = in_[Cell::row(field, a, b)];
+    T const* const row = in_[Cell::row(field, a, b)] + offset_;
     if constexpr (std::is_same_v<V, T>) {
       return row[row_.value_index(first_ + c)];
     } else {
@@ -119,6 +120,8 @@ class EndCell {
       return V::load(row + first_ + c);
     }
   }
+
+ private:
   /// Of the first pack of a row, which may be the last one of a row that wraps.
   V before(T const* row) const {
     if (row_.before == 0) return V::first_twice(V::load(row));
@@ -131,6 +134,7 @@ class EndCell {
   T const* const (&in_)[Cell::rows];
   std::int64_t first_;
   RowEnds const& row_;
+  std::int64_t offset_;
 };
 
 /// As HostCell of a Pack V, of rows that are read a pack after the other: neighbours along a row are put together
@@ -177,6 +181,53 @@ class PassingCell {
   T const* const (&in_)[Cell::rows];
   std::int64_t first_;
   V before_[Cell::rows], here_[Cell::rows], after_[Cell::rows];
+};
+
+/// As HostCell, or EndCell, of packs that stand in one column of the rows of a block, one row after the other
+/// (CellBlock::along): what was the row after is kept as the cell's own, and then as the row before.
+template <class T, class Body, class V, bool ends>
+class SinkingCell {
+  using Cell = HostCell<T, Body, V>;
+
+ public:
+  using value_type = V;
+  /// That the rows must follow.
+  static constexpr int axis = Body::axes > 2 ? 1 : 0;
+  /// offset  in values, of the row of the block
+  SinkingCell(T const* const (&in)[Cell::rows], std::int64_t first, RowEnds const& row, std::int64_t offset)
+      : in_(in), first_(first), row_(row), offset_(offset) {
+    for (int k = 0; k < Cell::rows; ++k) kept_[k] = Cell::read(in_[k] + offset_ + first_);
+  }
+  void sink(std::int64_t stride) {
+    offset_ += stride;
+    constexpr int last =
+        2 * Cell::radius[axis];  // of rows along that axis, which are numbered one after the other
+    for (int k = 0; k < Cell::rows; ++k)
+      kept_[k] = k % (last + 1) < last ? kept_[k + 1] : Cell::read(in_[k] + offset_ + first_);
+  }
+  /// Of this cell in `out`.
+  std::int64_t place() const { return offset_ + first_; }
+  V of(int field, int x) const requires(Body::axes == 1) { return at(field, 0, 0, x); }
+  V of(int field, int y, int x) const requires(Body::axes == 2) { return at(field, y, 0, x); }
+  V of(int field, int z, int y, int x) const requires(Body::axes == 3) { return at(field, z, y, x); }
+  template <class... Offsets>
+  V operator()(Offsets... offsets) const {
+    return of(0, offsets...);
+  }
+
+ private:
+  V at(int field, int a, int b, int c) const {
+    if (c == 0) return kept_[Cell::row(field, a, b)];
+    if constexpr (ends)
+      return EndCell<T, Body, V>(in_, first_, row_, offset_).at(field, a, b, c);
+    else
+      return Cell(in_, offset_ + first_).at(field, a, b, c);
+  }
+  T const* const (&in_)[Cell::rows];
+  std::int64_t first_;
+  RowEnds const& row_;
+  std::int64_t offset_;
+  V kept_[Cell::rows];
 };
 
 }  // namespace hostless

@@ -20,6 +20,11 @@ struct CellBlock {
   /// Of StencilKernel::update_ends: where the neighbour before the first cell of each row is read, counted from that
   /// cell, and the one after the last cell, from that: 0 where a row's end is mirrored.
   std::int64_t before = -1, after = 1;
+  /// The axis of Grid along which rows of the block follow each other, where all strides are equal and what a row reads
+  /// at offset 1 along that axis is what the next one reads at 0. -1: that is not said.
+  int along = -1;
+  /// Of StencilKernel::steps_planes: so many blocks, `to_plane` values from one to the next in all arrays.
+  std::int64_t planes = 1, to_plane = 0;
 };
 
 /// Updates a block; called by several threads at once, on blocks that do not overlap.
@@ -38,6 +43,7 @@ struct StencilKernel {
   CellFunction update = nullptr;
   /// May be there: the same, which heeds CellBlock::before and after, so that nothing need lie beyond a row.
   CellFunction update_ends = nullptr;
+  bool steps_planes = false;          ///< both heed CellBlock::planes
   std::vector<std::byte> parameters;  ///< numbers that it was made with
 
   int arrays() const { return fields + coefficients; }
