@@ -24,9 +24,9 @@ class Findings {
   void take(std::optional<Asymmetry> const& other) {
     if (!other) return;
     if (!(other->share <= tolerance_)) {
-      if (!refused_ || place(*other) < place(*refused_)) refused_ = other;
+      if (!refused_ || where(*other) < where(*refused_)) refused_ = other;
     } else if (!furthest_ || other->share > furthest_->share ||
-               (other->share == furthest_->share && place(*other) < place(*furthest_))) {
+               (other->share == furthest_->share && where(*other) < where(*furthest_))) {
       furthest_ = other;
     }
   }
@@ -48,7 +48,7 @@ class Findings {
   }
 
  private:
-  static std::pair<std::int64_t, std::int64_t> place(Asymmetry const& d) { return {d.row, d.column}; }
+  static std::pair<std::int64_t, std::int64_t> where(Asymmetry const& d) { return {d.row, d.column}; }
   double tolerance_;
   std::optional<Asymmetry> refused_, furthest_;
 };

@@ -48,8 +48,8 @@ void bind_requests(nb::module_& module) {
       .def_prop_ro("exists", &HeldRequest::exists);
   nb::class_<HeldCommunicator>(module, "HeldCommunicator", "Ranks, as requests name them.")
       .def("__init__",
-           [](HeldCommunicator* self, std::shared_ptr<Ranks> ranks, int gpu, std::string const& carrier,
-              double limit_s) { new (self) HeldCommunicator(std::move(ranks), gpu, carrier, limit_s); })
+           [](HeldCommunicator* self, std::shared_ptr<Ranks> ranks, int gpu, std::string const& by,
+              double limit_s) { new (self) HeldCommunicator(std::move(ranks), gpu, by, limit_s); })
       .def("send", &HeldCommunicator::send)
       .def("receive", &HeldCommunicator::receive)
       .def("barrier", &HeldCommunicator::barrier)

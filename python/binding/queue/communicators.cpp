@@ -133,7 +133,7 @@ void HeldRequest::wait() {
 
 // ---- communicators
 
-HeldCommunicator::HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, std::string const& carrier,
+HeldCommunicator::HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, std::string const& by,
                                    double limit_s)
     : ranks_(std::move(ranks)) {
   refuse_in_function("a communicator");
@@ -146,10 +146,10 @@ HeldCommunicator::HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, std::s
         "with any number of requests). Use the first one, or close it.");
   {
     Ranks::Use const use(*ranks_);
-    if (carrier == "ofi") fabric_ = open_ofi_transport(ranks_->transport());
+    if (by == "ofi") fabric_ = open_ofi_transport(ranks_->transport());
     Transport& transport = fabric_ ? *fabric_ : ranks_->transport();
-    communicator_ = std::make_unique<Communicator>(
-        transport, gpu, carrier == "nccl" ? QueueType::nccl : QueueType::automatic);
+    communicator_ =
+        std::make_unique<Communicator>(transport, gpu, by == "nccl" ? QueueType::nccl : QueueType::automatic);
     if (limit_s > 0) communicator_->set_limit(limit_s);
     may_be_used_late_ = transport.capabilities().processes_as_ranks;
   }

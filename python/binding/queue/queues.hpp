@@ -65,8 +65,8 @@ class HeldRequest {
 /// A Communicator over ranks that Python holds.
 class HeldCommunicator final : public Ranks::Bound {
  public:
-  /// carrier: "ofi", "nccl", or another word: what the ranks have
-  HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, std::string const& carrier, double limit_s);
+  /// by: "ofi", "nccl", or another word: what the ranks have
+  HeldCommunicator(std::shared_ptr<Ranks> ranks, int gpu, std::string const& by, double limit_s);
   ~HeldCommunicator() override;
   HeldCommunicator(HeldCommunicator const&) = delete;
   HeldCommunicator& operator=(HeldCommunicator const&) = delete;

@@ -52,10 +52,10 @@ class Communicator(OfRanks):
             place = "the host" if gpu is None else "a GPU"
             return number, transport or "", seconds_of(limit), f"a communicator of {place}, transport={transport or 'mpi'!r}"
 
-        number, carrier, limit_s = agreed(self._ranks, prepare)
+        number, by, limit_s = agreed(self._ranks, prepare)
         self._gpu = gpu
         self._is_mpi4py = comm is not None and not self._is_of_thread
-        self._bound = _core.HeldCommunicator(self._ranks, number, carrier, limit_s)
+        self._bound = _core.HeldCommunicator(self._ranks, number, by, limit_s)
 
     @property
     def gpu(self) -> Optional[int]:
