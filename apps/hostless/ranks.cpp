@@ -61,8 +61,10 @@ Arguments again(Arguments const& arguments) {
 int run_process(Transport& transport, int wanted, std::function<int(Transport&)> const& body) {
   if (wanted > 0 && wanted != transport.group().size()) {
     if (transport.group().rank() == 0) {
-      tell("hostless: --ranks {} among {} processes (they contradict each other).\n", wanted,
-           transport.group().size());
+      tell(
+          "hostless: --ranks {} among {} processes (they contradict each other). Drop "
+          "--ranks.\n",
+          wanted, transport.group().size());
     }
     throw Reported{2};
   }

@@ -58,6 +58,16 @@ SolveOptions solve_options(Options const& o) {
   return s;
 }
 
+// On the processor only the host run has gates to look at.
+void check_interval(Options const& o) {
+  bool const looks = o.work.gpus() > 0 || run_of(o) == RunKind::host;
+  if (taken(o).is_given("check_interval") && !looks)
+    throw Error(ErrorCode::usage,
+                fmt::format("--check-interval with the {} run on the processor (it has no gates to look at). "
+                            "Drop it, or use --run host.",
+                            name(run_of(o))));
+}
+
 // Only --run auto on a GPU leaves something to be measured.
 void check_tune(Options const& o) {
   if (!taken(o).is_given("tune")) return;
@@ -302,6 +312,7 @@ void settle(Options& o, CLI::App& c) {
   check_ends(solve_options(o));
   if (!started_by_mpi()) share_gpus(o.work.ranks, solve_options(o).run);  // there rank 0 names unknown words
   check_tune(o);
+  check_interval(o);
   check_symmetry_tolerance(o);
   o.work.matrix_options(o.input, o.layout);
   if (!o.output.empty()) check_vector_ending(o.output, columns_of(o));  // not only when the answer is there

@@ -76,6 +76,7 @@ std::string Report::text(std::string const& mpi, int rank, int ranks) const {
   std::string all = fmt::format("hostless preload: {}, rank {} of {}: {} calls carried, {} handed on\n", mpi,
                                 rank, ranks, taken, handed_on);
   if (!settings().problem.empty()) all += "  " + settings().problem + "\n";
+  for (std::string const& one : settings().unknown) all += "  " + one + "\n";
   for (auto const& [of, counted] : taken_)
     all += fmt::format("  carried {} by {}: {} calls, {} bytes sent\n", std::get<0>(of), std::get<1>(of),
                        counted.calls, counted.bytes);
@@ -95,8 +96,12 @@ void Report::write(std::string const& mpi, int rank, int ranks) {
     if (written_) return;
     written_ = true;
   }
-  if (rank == 0 && !settings().problem.empty() && file != "stderr")
-    std::fprintf(stderr, "hostless preload: %s\n", settings().problem.c_str());
+  if (rank == 0 && file != "stderr") {
+    if (!settings().problem.empty())
+      std::fprintf(stderr, "hostless preload: %s\n", settings().problem.c_str());
+    for (std::string const& one : settings().unknown)
+      std::fprintf(stderr, "hostless preload: %s\n", one.c_str());
+  }
   if (file.empty() || !mine) return;
   if (number != std::string::npos) file.replace(number, 2, std::to_string(rank));
   std::string const all = text(mpi, rank, ranks);

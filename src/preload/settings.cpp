@@ -5,6 +5,7 @@
 
 #include "base/hash.hpp"
 #include "base/variable.hpp"
+#include "hostless/base/environment.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless::preload {
@@ -68,6 +69,8 @@ std::uint64_t Settings::fingerprint() const {
 Settings read_settings() {
   Settings made;
   made.report = text_of_setting("HOSTLESS_PRELOAD_REPORT");
+  for (std::string& complaint : unknown_variables())
+    if (complaint.starts_with("HOSTLESS_PRELOAD_")) made.unknown.push_back(std::move(complaint));
   try {
     read_route(made);
     made.ranks_per_node = static_cast<int>(number_of_setting("HOSTLESS_PRELOAD_RANKS_PER_NODE", 0));

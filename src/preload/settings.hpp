@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hostless/plan/exchange_plan.hpp"
 
@@ -25,8 +26,9 @@ struct Settings {
   int ranks_per_node = 0;      ///< 0: found by host name
   std::int64_t after = 2;      ///< equal calls that are MPI's, before one is carried
   Counts counts = Counts::unknown;
-  std::string report;   ///< empty: none; stderr, or a file
-  std::string problem;  ///< what could not be read, in words: then nothing is carried
+  std::string report;                ///< empty: none; stderr, or a file
+  std::string problem;               ///< what could not be read, in words: then nothing is carried
+  std::vector<std::string> unknown;  ///< variables of the library's that mean nothing, in words
 
   /// Of all that ranks must have alike.
   std::uint64_t fingerprint() const;

@@ -261,6 +261,8 @@ class Choices(Command):
     def test_check_interval_only_spares_looks(self):
         # A look costs nothing that can be seen from outside; an interval beyond the end must still end.
         self.assertEqual(self.solve(*GRID, "--check-interval", 100000)["status"], "converged")
+        for run in ("persistent", "graph"):
+            self.assertIn("no gates to look at", self.refused(2, "solve", *GRID, "--run", run, "--check-interval", 2))
 
     def test_tolerances(self):
         loose, tight = (self.solve(*GRID, "--rtol", rtol) for rtol in ("1e-2", "1e-10"))

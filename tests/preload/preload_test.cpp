@@ -107,6 +107,9 @@ TEST_P(Preload, DoesWhatItsEnvironmentSays) {
   expect_in(run_with(2, fixed, false),
             {"carried MPI_Neighbor_allgather by direct: 28 calls",
              "carried MPI_Neighbor_alltoallv by direct: ", "carried MPI_Neighbor_allgatherv by direct: "});
+  expect_in(run_with(2, {"HOSTLESS_PRELOAD_ROUT=direct"}, false),
+            {"HOSTLESS_PRELOAD_ROUT is no variable of hostless (it changes nothing). Did you mean "
+             "'HOSTLESS_PRELOAD_ROUTE'?"});
   // Who promised so and changes them is told, by the error handler: it ends the program.
   std::vector<std::string> broken = fixed;
   broken.push_back(with_library());
