@@ -11,6 +11,7 @@
 #include "commands.hpp"
 #include "hostless/files/matrix_market.hpp"
 #include "hostless/files/petsc_binary.hpp"
+#include "hostless/problems/graphs.hpp"
 #include "input.hpp"
 #include "numbers.hpp"
 #include "setup_shown.hpp"
@@ -50,6 +51,19 @@ void require_disk(std::string const& path, ProblemOptions const& problem, bool p
                   path, bytes_text(need), bytes_text(room)));
 }
 
+bool is_one_of(std::vector<std::string> const& names, std::string const& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// A graph is all that its name says.
+void refuse_shapes(CLI::App const& command, std::string const& graph) {
+  for (char const* const option :
+       {"--size", "--scale", "--contrast", "--boundary", "--long-edges", "--time-step", "--seed"})
+    if (command.count(option) > 0)
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} with the graph {} (it is always the same). Drop it.", option, graph));
+}
+
 }  // namespace
 
 void add_generate(CLI::App& app, std::function<int()>& work) {
@@ -62,8 +76,8 @@ void add_generate(CLI::App& app, std::function<int()>& work) {
   CLI::App* c =
       app.add_subcommand("generate", "Write a generated matrix: Matrix Market, or PETSc binary for .petsc");
   c->add_option("what", o->what,
-                fmt::format("A kind ({}) or a preset ({})", fmt::join(problem_names(), ", "),
-                            fmt::join(preset_names(), ", ")));
+                fmt::format("A kind ({}), a preset ({}) or a graph ({})", fmt::join(problem_names(), ", "),
+                            fmt::join(preset_names(), ", "), fmt::join(graph_names(), ", ")));
   c->add_option("-o,--output", o->output, "File to write: .mtx or .petsc");
   o->input.add_problem(*c);
   c->remove_option(c->get_option("--generate"));
@@ -71,34 +85,39 @@ void add_generate(CLI::App& app, std::function<int()>& work) {
   c->add_option("--ranks", o->ranks, "Threads that write")
       ->capture_default_str()
       ->check(whole_number(1, most_workers));
-  c->callback([o, &work] {
-    work = [o] {
+  c->callback([o, c, &work] {
+    work = [o, c] {
       if (o->what.empty())
         throw Error(ErrorCode::usage,
-                    fmt::format("no matrix to generate. Name a kind ({}) or a preset ({}).",
-                                fmt::join(problem_names(), ", "), fmt::join(preset_names(), ", ")));
+                    fmt::format("no matrix to generate. Name a kind ({}), a preset ({}) or a graph ({}).",
+                                fmt::join(problem_names(), ", "), fmt::join(preset_names(), ", "),
+                                fmt::join(graph_names(), ", ")));
       if (o->output.empty())
         throw Error(ErrorCode::usage,
                     "no file to write. Name one that ends in .mtx or .petsc with --output.");
-      auto const presets = preset_names();
-      bool const preset = std::find(presets.begin(), presets.end(), o->what) != presets.end();
-      (preset ? o->input.preset_name : o->input.generate) = o->what;
-      o->input.check();
+      bool const graph = is_one_of(graph_names(), o->what);
+      if (graph) {
+        refuse_shapes(*c, o->what);
+      } else {
+        (is_one_of(preset_names(), o->what) ? o->input.preset_name : o->input.generate) = o->what;
+        o->input.check();
+      }
       bool const petsc = ends_with(o->output, ".petsc");
       if (!petsc && !ends_with(o->output, ".mtx")) {
         throw Error(
             ErrorCode::usage,
             fmt::format("output '{}' (its ending decides the format). Use .mtx or .petsc.", o->output));
       }
-      require_disk(o->output, o->input.problem(), petsc);
+      if (!graph) require_disk(o->output, o->input.problem(), petsc);
       let_setup_tidy();
       run_on_threads(o->ranks, [&](Group& group) {
         SetupShown const shown(group.rank() == 0);
-        auto const source = o->input.open(group, nullptr, 0, Symmetry::required);
+        auto const source = graph ? make_graph(o->what, group.size(), group.rank())
+                                  : o->input.open(group, nullptr, 0, Symmetry::required);
         petsc ? write_petsc_matrix(group, o->output, *source)
               : write_matrix_market(group, o->output, *source);
       });
-      print("{}\n  written to {}\n", o->input.describe(), o->output);
+      print("{}\n  written to {}\n", graph ? describe_graph(o->what) : o->input.describe(), o->output);
       return 0;
     };
   });

@@ -17,7 +17,8 @@ enum class Stream : std::uint64_t {
   grounded = 4,
   ground = 5,
   long_edge = 6,
-  shuffle = 7
+  shuffle = 7,
+  points = 8
 };
 
 /// Random numbers that are a function of (seed, stream, index): any rank can ask for any of them at any time.

@@ -117,6 +117,16 @@ class Generate(Command):
         self.assertEqual(self.content("1.mtx"), self.content("3.mtx"))
         self.refused(2, "generate", "circuit", "-o", "A.mtx", "--ranks", "0")
 
+    def test_graphs(self):
+        for name, rows, edges in (("ccc_G_06", 384, 576), ("debr_G_08", 256, 509), ("delaunay_n10", 1024, 3054), ("crack", 10240, 30237)):
+            self.assertIn(f"{rows} rows, {2 * edges} entries", self.run_it("generate", name, "-o", "A.mtx", "--ranks", 2).stdout)
+            lower = entries_of(self.content("A.mtx").decode())
+            self.assertEqual((len(lower), set(lower.values())), (edges, {1.0}))
+            self.assertEqual([place for place in lower if place[0] <= place[1]], [])
+            self.assertEqual(self.json_of("info", "A.mtx")["rows"], rows)
+        for option, value in (("--size", "4"), ("--scale", "0.5"), ("--contrast", "2"), ("--boundary", "neumann"), ("--long-edges", "0.1"), ("--time-step", "1"), ("--seed", "2")):
+            self.assertIn(f"{option} with the graph crack", self.refused(2, "generate", "crack", "-o", "A.mtx", option, value))
+
     def test_every_option_of_a_problem(self):
         for what, *words in (("circuit", "--size", "12", "--long-edges", "0.3"), ("thermomech", "--scale", "0.001"),
                              ("monodomain", "--size", "3", "--time-step", "2", "--boundary", "neumann"),
