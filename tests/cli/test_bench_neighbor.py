@@ -2,15 +2,16 @@
 
 import unittest
 
-from hostless_command import Command, launcher_of
+from hostless_command import Command, chain, launcher_of, market
 
-BRIEF = ("--sizes", "24,100", "--steps", 2, "--repeat", 3, "--warm-up", 1)
+FEW = ("--steps", 2, "--repeat", 3, "--warm-up", 1)
+BRIEF = ("--sizes", "24,100", *FEW)
 ROUTES = ["direct", "two_step", "three_step", "split", "leader"]
 
 
-class Neighbor(Command):
-    def rows_of(self, *words, **how):
-        report = self.json_of("bench", "neighbor", *words, *BRIEF, **how)
+class Neighbors(Command):
+    def report_of(self, *words, **how):
+        report = self.json_of("bench", "neighbor", *words, **how)
         for row in report["neighbor"]:
             self.assertGreater(row["best_us"], 0)
             self.assertLessEqual(row["best_us"], row["median_us"])
@@ -18,6 +19,12 @@ class Neighbor(Command):
             self.assertEqual(row["calls"], 2 * 3 + 1 + 2)
             self.assertEqual(row["bytes_between"], sum(row["bytes_out"]))
             self.assertEqual(row["bytes_between"], sum(row["bytes_in"]))
+        return report
+
+
+class Neighbor(Neighbors):
+    def rows_of(self, *words, **how):
+        report = self.report_of(*words, *BRIEF, **how)
         return report, {(row["way"], row["bytes"]): row for row in report["neighbor"]}
 
     def crosses(self, rows, way, blocks):
@@ -32,7 +39,8 @@ class Neighbor(Command):
         for way in ["auto", *ROUTES]:  # 1 and 2, 3 and 0
             self.crosses(ring, way, 2)
         self.assertEqual(ring["auto", 24]["route"], "direct")  # no route has fewer bytes, and a stage more is for nothing
-        self.assertNotIn("library_over_it", ring["auto", 24])
+        for of_library in ("library_over_it", "library_over_it_with_set_up"):
+            self.assertNotIn(of_library, ring["auto", 24])
         self.assertEqual([ring[way, 24]["messages_between"] for way in ("direct", "three_step")], [4, 2])
         report, everybody = self.rows_of(*two_nodes, "--radius", 2)
         self.assertEqual(report["edges"], 12)
@@ -57,7 +65,11 @@ class Neighbor(Command):
         self.assertEqual((report["transport"], report["edges"]), ("mpi", 6))
         self.assertIsNone(rows["library", 24]["route"])
         self.assertEqual(rows["library", 24]["library_over_it"], {"median": 1, "low": None, "high": None})  # of 3 repeats
-        self.assertGreater(rows["two_step", 24]["library_over_it"]["median"], 0)
+        self.assertEqual(rows["library", 24]["library_over_it_with_set_up"], 1)
+        ours, theirs = rows["two_step", 24], rows["library", 24]
+        self.assertGreater(ours["library_over_it"]["median"], 0)
+        together = [row["set_up_us"] + 2 * row["median_us"] for row in (theirs, ours)]  # 2 calls of a repeat
+        self.assertAlmostEqual(ours["library_over_it_with_set_up"], together[0] / together[1])
         for way in ("library", "two_step"):
             self.assertEqual((rows[way, 100]["bytes_out"], rows[way, 100]["messages_between"]), ([200, 200, 200], 6))
 
@@ -75,6 +87,85 @@ class Neighbor(Command):
         said = self.run_it("bench", "neighbor", "--ranks", 2, "--sizes", 8, "--steps", 1, "--json", "written.json").stdout
         self.assertIn("three_step", said)
         self.assertIn(b'"neighbor"', self.content("written.json"))
+
+
+class Products(Neighbors):
+    """A product of a sparse matrix and 3 columns (or one), whose rows are gathered as blocks or as they are needed."""
+
+    def rows_of(self, *words, **how):
+        report = self.report_of(*words, *FEW, **how)
+        return report, {(row["gather"], row["way"]): row for row in report["neighbor"]}
+
+    def test_a_chain_by_hand(self):
+        self.write("A.mtx", market(chain(13), 13))
+        for pattern, columns in ((("spmm", "--columns", "3"), 3), (("spmv",), 1)):
+            report, rows = self.rows_of("A.mtx", "--pattern", *pattern, "--ranks", 3, "--ranks-per-node", 1)
+            self.assertEqual([report[key] for key in ("matrix", "rows", "entries", "columns", "edges")], ["A.mtx", 13, 37, columns, 4])
+            self.assertEqual(list(rows), [(gather, way) for gather in ("blocks", "rows") for way in ["auto", *ROUTES]])
+            row_bytes = 8 * columns
+            for (gather, _), row in rows.items():  # of 4, 4 and 5 rows, and the middle one has two neighbours
+                out = [4, 8, 5] if gather == "blocks" else [1, 2, 1]
+                self.assertEqual(row["bytes"], sum(out) * row_bytes)
+                self.assertEqual((row["bytes_out"], row["messages_between"]), ([rows * row_bytes for rows in out], 4))
+
+    def test_entries_on_one_side(self):
+        self.write("A.mtx", "%%MatrixMarket matrix coordinate real general\n9 9 4\n1 1 2\n1 9 -1.5\n2 8 0.25\n5 1 3\n")
+        report, rows = self.rows_of("A.mtx", "--pattern", "spmm", "--ranks", 3, "--transport", "threads", "--ways", "direct", "--gather", "rows")
+        self.assertEqual((report["edges"], list(rows)), (2, [("rows", "direct")]))
+        self.assertEqual(rows["rows", "direct"]["bytes"], 3 * 8 * 8)  # 8 columns where nobody says how many
+
+    def test_graphs_by_name(self):
+        # Of 4 ranks each has 16 corners of the cube, and two bits of a corner say which: 2 neighbours, a node of each corner.
+        for name, rows_of_all, entries, edges, needed, blocks in (("ccc_G_06", 384, 1152, 8, 8 * 16, 8 * 96), ("debr_G_08", 256, 1018, 10, None, 10 * 64)):
+            report, rows = self.rows_of(name, "--pattern", "spmm", "--columns", 2, "--ranks", 4, "--ways", "direct,two_step", "--transport", "processes")
+            self.assertEqual([report[key] for key in ("rows", "entries", "edges")], [rows_of_all, entries, edges])
+            self.assertEqual(rows["blocks", "two_step"]["bytes"], blocks * 16)
+            self.assertEqual(rows["rows", "two_step"]["bytes"], needed * 16 if needed else rows["rows", "direct"]["bytes"])
+            self.assertLess(rows["rows", "two_step"]["bytes"], blocks * 16)
+        report, _ = self.rows_of("crack", "--pattern", "spmv", "--ranks", 2, "--ways", "auto")
+        self.assertEqual((report["rows"], report["edges"]), (10240, 2))
+        report, _ = self.rows_of("bmwcra", "--pattern", "spmv", "--ranks", 2, "--ways", "auto", "--gather", "blocks")
+        self.assertEqual((report["rows"], report["edges"]), (148770, 2))
+
+    def library_beside_ours(self, vendor):
+        words, why = launcher_of(vendor, 3)
+        if words is None:
+            self.skipTest(why)
+        report, rows = self.rows_of("delaunay_n10", "--pattern", "spmm", "--columns", 2, "--ranks-per-node", 1, "--ways", "library,direct", launcher=words)
+        self.assertEqual((report["transport"], report["rows"], list(rows)), ("mpi", 1024, [("blocks", "library"), ("blocks", "direct"), ("rows", "direct")]))
+        self.assertEqual(rows["blocks", "library"]["bytes_out"], rows["blocks", "direct"]["bytes_out"])
+        self.assertLess(rows["rows", "direct"]["bytes"], rows["blocks", "library"]["bytes"])
+        for row in rows.values():
+            self.assertGreater(row["library_over_it"]["median"], 0)
+            self.assertGreater(row["library_over_it_with_set_up"], 0)
+        self.write("diagonal.mtx", market({(i, i): 2.0 for i in range(5)}, 5))  # nobody has a neighbour
+        report, rows = self.rows_of("diagonal.mtx", "--pattern", "spmv", "--ways", "library,direct", launcher=words)
+        self.assertEqual((report["edges"], [row["bytes"] for row in rows.values()]), (0, [0, 0, 0]))
+
+    def test_open_mpis_own_beside_ours(self):
+        self.library_beside_ours("openmpi")
+
+    def test_mpichs_own_beside_ours(self):
+        self.library_beside_ours("mpich")
+
+    def test_what_is_refused(self):
+        self.write("A.mtx", market(chain(4), 4))
+        self.write("long.mtx", "%%MatrixMarket matrix coordinate real general\n4 3 1\n1 1 2\n")
+        for words, says in ((("--pattern", "spmm"), "without a matrix"), (("A.mtx",), "the matrix A.mtx with --pattern rsg"), (("A.mtx", "--pattern", "spmm", "--columns", "0"), "--columns"),
+                            (("A.mtx", "--pattern", "spmm", "--columns", "many"), "--columns"), (("A.mtx", "--pattern", "spmv", "--columns", "2"), "it is of spmm"),
+                            (("A.mtx", "--pattern", "spmm", "--sizes", "8"), "it is of rsg and moore"), (("A.mtx", "--pattern", "spmm", "--density", "0.5"), "it is of rsg"),
+                            (("--pattern", "rsg", "--gather", "rows"), "it is of spmm and spmv"), (("A.mtx", "--pattern", "spmm", "--gather", "columns"), "--gather"),
+                            (("A.mtx", "--pattern", "spmm", "--ways", "library"), "without MPI"), (("A.mtx", "--pattern", "spmm", "--ways", "library", "--gather", "rows"), "gathers blocks"),
+                            (("A.mtx", "--pattern", "spmm", "--json", "A.mtx"), "A.mtx")):
+            self.assertIn(says, self.refused(2, "bench", "neighbor", "--ranks", 2, *words, quiet=False))
+        self.assertIn("5 ranks for 4 rows", self.refused(2, "bench", "neighbor", "A.mtx", "--pattern", "spmv", "--ranks", 5))
+        self.assertIn("B.mtx", self.refused(4, "bench", "neighbor", "B.mtx", "--pattern", "spmv", "--ranks", 2))
+        self.assertIn("long.mtx", self.refused(3, "bench", "neighbor", "long.mtx", "--pattern", "spmv", "--ranks", 2))
+
+    def test_the_table(self):
+        said = self.run_it("bench", "neighbor", "ccc_G_06", "--pattern", "spmm", "--columns", 4, "--ranks", 2, *FEW).stdout
+        self.assertIn("product of ccc_G_06 (384 rows, 1152 entries) with 4 columns", said)
+        self.assertIn("rows three_step", said)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "bench/neighbors.hpp"
+#include "bench/neighbor/neighbors.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/counts.hpp"
 #include "hostless/model/price.hpp"

@@ -17,6 +17,10 @@ class LibraryNeighbors {
   /// send     the block of this rank
   /// receive  [sources] blocks, each as long
   virtual void allgather(std::span<std::byte const> send, std::span<std::byte> receive) = 0;
+  /// MPI_Neighbor_allgatherv of MPI_DOUBLE. Collective, as above.
+  /// counts, displacements  [sources] values of each block, and in front of it in `receive`
+  virtual void allgatherv(std::span<double const> send, std::span<double> receive,
+                          std::span<int const> counts, std::span<int const> displacements) = 0;
 };
 
 /// MPI_Dist_graph_create_adjacent over MPI_COMM_WORLD, in which MPI may not renumber ranks. Collective over

@@ -52,6 +52,18 @@ class Neighbors final : public LibraryNeighbors {
         "MPI_Neighbor_allgather");
   }
 
+  void allgatherv(std::span<double const> send, std::span<double> receive, std::span<int const> counts,
+                  std::span<int const> displacements) override {
+    if (send.size() > std::size_t{INT_MAX})
+      throw Error(ErrorCode::usage,
+                  fmt::format("a block of {} values (MPI counts up to {}). Use a shorter one.", send.size(),
+                              INT_MAX));
+    require_done(
+        MPI_Neighbor_allgatherv(send.data(), static_cast<int>(send.size()), MPI_DOUBLE, receive.data(),
+                                counts.data(), displacements.data(), MPI_DOUBLE, graph_),
+        "MPI_Neighbor_allgatherv");
+  }
+
  private:
   MPI_Comm graph_ = MPI_COMM_NULL;
 };

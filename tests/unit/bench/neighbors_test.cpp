@@ -1,5 +1,5 @@
 // Grids of ranks whose neighbourhoods are timed: their shapes follow from who is far away.
-#include "bench/neighbors.hpp"
+#include "bench/neighbor/neighbors.hpp"
 
 #include <gtest/gtest.h>
 
