@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
+import neighbor_machines  # noqa: E402
 import slow_bridge  # noqa: E402
 import stencil_machines  # noqa: E402
 from emulated_machines import Machines, missing  # noqa: E402
@@ -180,6 +181,42 @@ class StencilMachines(unittest.TestCase):
             done = subprocess.run([sys.executable, str(BENCH / "stencil_machines.py"), HOSTLESS, f"--delay-us={text}"], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 2, text)
             self.assertIn(f"'{text}' (microseconds from 0", done.stderr)
+
+
+class NeighborMachines(unittest.TestCase):
+    """What bench/neighbor_machines.py asks for, draws and, of one small product, measures."""
+
+    def test_patterns_are_options(self):
+        for pattern, words in (("rsg:0.6", ["--pattern", "rsg", "--density", "0.6"]), ("moore:2:1", ["--pattern", "moore", "--dimension", "2", "--radius", "1"]),
+                               ("spmm:crack:64", ["--pattern", "spmm", "crack", "--columns", "64"]), ("spmv:A.mtx", ["--pattern", "spmv", "A.mtx"])):
+            self.assertEqual(neighbor_machines.words_of(pattern), words)
+        for pattern in ("spmm:crack", "spmv", "ring", "rsg:0.5:1"):
+            with self.assertRaisesRegex(SystemExit, "spmv:MATRIX"):
+                neighbor_machines.words_of(pattern)
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+    def test_pictures_have_lines_over_sizes_and_bars_of_products(self):
+        def row(way, **more):
+            return {"way": way, "bytes": 8, "ratio": 1.5, "library_over_it_with_set_up": 0.5, **more}
+
+        results = [{"pattern": "moore:1:1", "rows": [row("direct")]}, {"pattern": "spmv:crack", "rows": [row("library", gather="blocks"), row("direct", gather="rows")]}]
+        with tempfile.TemporaryDirectory() as name:
+            neighbor_machines.draw(results, Path(name) / "a.svg")
+            text = (Path(name) / "a.svg").read_text()
+        for word in ("bytes of a block", "with set-up", "blocks library", "rows direct", "spmv:crack"):
+            self.assertIn(word, text)
+
+    @unittest.skipIf(missing(), "no machines can be emulated here")
+    def test_links_carry_what_is_counted_of_a_product(self):
+        with tempfile.TemporaryDirectory() as name:
+            report = Path(name) / "r.json"
+            done = subprocess.run([sys.executable, str(BENCH / "neighbor_machines.py"), HOSTLESS, "--machines", "2", "--ranks", "1", "--rate", "1gbit", "--patterns", "spmm:ccc_G_06:512",
+                                   "--steps", "1", "--repeat", "1", "--json", str(report)], capture_output=True, text=True, timeout=600)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("every link carried what was counted", done.stdout)
+            links = {link["way"]: link["counted"] for link in json.loads(report.read_text())["results"][0]["links"]}
+        block, needed = 192 * 512 * 8, 32 * 512 * 8  # half the corners of the cube, a node of each is next to the other half
+        self.assertEqual(links, {"blocks library": [[block] * 2] * 2, "blocks two_step": [[block] * 2] * 2, "rows direct": [[needed] * 2] * 2})
 
 
 if __name__ == "__main__":
