@@ -441,7 +441,8 @@ std::string halos(Transport& t) {
     steps();
     return 1;
   };
-  return run_random_halos(communicator, t.group(), queue, 1, 25, at_once);
+  std::uint64_t const grids = t.capabilities().threads_as_ranks ? 40 : 12;
+  return run_random_halos(communicator, t.group(), queue, 1, grids, at_once);
 }
 
 }  // namespace
