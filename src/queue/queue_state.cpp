@@ -6,7 +6,6 @@
 
 #include "hostless/base/wait.hpp"
 #include "queue/communicator_state.hpp"
-#include "queue/halo/host_pass.hpp"
 #include "queue/looks.hpp"
 
 namespace hostless::queue {
@@ -108,11 +107,9 @@ void QueueState::enqueue_function(std::function<void()> work) {
   if (stream_work_) return stream_work_->enqueue_function(std::move(work));
   add({What::function, {}, std::move(work)});
 }
-void QueueState::enqueue_pass(HaloPass const& what, std::shared_ptr<std::byte> messages) {
-  if (stream_work_) return stream_work_->enqueue_pass(what);
-  auto const kept =
-      std::make_shared<std::pair<HaloPass, std::shared_ptr<std::byte>>>(what, std::move(messages));
-  add({What::function, {}, [kept] { pass_halo_by_host(kept->first); }});
+void QueueState::enqueue_pass(std::shared_ptr<HaloJob const> job) {
+  if (stream_work_) return stream_work_->enqueue_pass(job->pass);
+  add({What::function, {}, [kept = std::move(job)] { pass_halo_by_host(kept->pass); }});
 }
 
 QueueState::Item* QueueState::front() {

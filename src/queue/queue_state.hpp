@@ -14,6 +14,7 @@
 
 #include "hostless/base/deadline.hpp"
 #include "queue/group_work.hpp"
+#include "queue/halo/host_pass.hpp"
 #include "queue/request_state.hpp"
 #include "transport/setup_wait.hpp"
 
@@ -36,8 +37,8 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   void enqueue_start(Requests requests);
   void enqueue_wait(Requests requests);
   void enqueue_function(std::function<void()> work);
-  /// By a kernel of the stream, or a function, with `messages` for as long.
-  void enqueue_pass(HaloPass const& what, std::shared_ptr<std::byte> messages);
+  /// By a kernel of the stream, or a function.
+  void enqueue_pass(std::shared_ptr<HaloJob const> job);
   bool is_done() const {
     return stream_work_ ? stream_work_->is_done() : done_.load(std::memory_order_acquire) == enqueued_;
   }

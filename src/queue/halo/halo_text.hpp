@@ -26,6 +26,7 @@ HOSTLESS_HOST_DEVICE int halo_direction(int first, int second, int third) {
 }
 HOSTLESS_HOST_DEVICE int opposite_direction(int direction) { return halo_directions - 1 - direction; }
 
+constexpr int halo_works = 4;
 enum class HaloWork : std::uint8_t {
   pack,      ///< messages = cells of the border
   unpack,    ///< cells of the halo = messages

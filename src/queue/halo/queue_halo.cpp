@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <set>
 #include <utility>
 
 #include "hostless/queue/halo.hpp"
@@ -14,7 +13,6 @@ namespace {
 
 using queue::HaloArray;
 using queue::HaloHead;
-using queue::HaloPass;
 using queue::HaloWork;
 
 std::shared_ptr<std::byte> host_memory_of_halo(std::size_t bytes) {
@@ -56,7 +54,8 @@ class QueueHalo::State {
   }
 
   void enqueue(Queue& queue, HaloStep const& step, HaloWork out, HaloWork in) {
-    HaloPass const own = pass_of(step.arrays, out == HaloWork::take_out);
+    if (out == HaloWork::take_out) check_elements();
+    Prepared& prepared = prepared_for(step.arrays);
     check_run(queue);
     if (ready_ && !is_in_run_) begin_run(queue);
     Set const& set = sets_[turn_];
@@ -68,9 +67,9 @@ class QueueHalo::State {
     append(next, set.sends);
     append(waits, set.receives);
     queue.enqueue_starts(
-        first, [&] { pass(queue, own, out, set.out); }, next);
+        first, [&] { pass(queue, prepared, out); }, next);
     queue.enqueue_wait(waits);
-    pass(queue, own, in, set.in);
+    pass(queue, prepared, in);
     is_in_run_ = ready_ && !step.ends_run;
     if (is_in_run_) turn_ = 1 - turn_;
   }
@@ -125,35 +124,57 @@ class QueueHalo::State {
     some.push_back(&requests_.back());
   }
 
-  HaloPass pass_of(std::span<void* const> arrays, bool adds) {
-    HaloPass own = plan_.pass;
-    auto const fields = static_cast<std::size_t>(own.head.fields);
-    if (!arrays.empty() && arrays.size() != fields)
-      throw Error(ErrorCode::usage, std::to_string(arrays.size()) + " arrays for a halo of " +
-                                        std::to_string(fields) +
-                                        " fields (each has one). Give all, or none.");
-    for (std::size_t f = 0; f < fields; ++f) {
-      HaloArray& array = own.field[f];
-      if (adds && array.element == Datatype::byte)
+  // What passes of some arrays: made once, used by many steps.
+  struct Prepared {
+    std::vector<void*> arrays;
+    std::shared_ptr<queue::HaloJob const> jobs[2][queue::halo_works];  // by set and work
+  };
+
+  void check_elements() const {
+    for (int f = 0; f < plan_.pass.head.fields; ++f)
+      if (plan_.pass.field[f].element == Datatype::byte)
         throw Error(
             ErrorCode::usage,
             "a scatter of field " + std::to_string(f) +
                 " (its elements are bytes, which are not added). Give its Datatype, or gather alone.");
-      if (!arrays.empty()) array = other_array(array, f, arrays[f]);
-    }
-    return own;
   }
-  HaloArray other_array(HaloArray array, std::size_t field, void* cells) {
-    array.cells = static_cast<std::byte*>(cells);
-    array.unit = queue::unit_of(array);
-    if (known_.count({field, cells}) != 0) return array;
-    if (cells == nullptr)
-      throw Error(ErrorCode::usage, "no array for field " + std::to_string(field) + " (nullptr). Give one.");
-    queue::HaloProblem const problem = queue::problem_of_array(*ranks_, plan_.pass, array);
-    if (problem.is_unsupported) throw QueueError(Refusal::unsupported, problem.text);
-    if (!problem.text.empty()) throw Error(ErrorCode::usage, problem.text);
-    known_.insert({field, cells});
-    return array;
+  // None: the fields' own.
+  Prepared& prepared_for(std::span<void* const> arrays) {
+    constexpr std::size_t most = 16;
+    for (Prepared& one : prepared_)
+      if (std::equal(one.arrays.begin(), one.arrays.end(), arrays.begin(), arrays.end())) return one;
+    if (!arrays.empty()) check_arrays(arrays);
+    if (prepared_.size() == most) prepared_.erase(prepared_.begin());
+    prepared_.push_back({{arrays.begin(), arrays.end()}, {}});
+    return prepared_.back();
+  }
+  void check_arrays(std::span<void* const> arrays) const {
+    auto const fields = static_cast<std::size_t>(plan_.pass.head.fields);
+    if (arrays.size() != fields)
+      throw Error(ErrorCode::usage, std::to_string(arrays.size()) + " arrays for a halo of " +
+                                        std::to_string(fields) +
+                                        " fields (each has one). Give all, or none.");
+    for (std::size_t f = 0; f < fields; ++f) {
+      if (arrays[f] == nullptr)
+        throw Error(ErrorCode::usage, "no array for field " + std::to_string(f) + " (nullptr). Give one.");
+      HaloArray array = plan_.pass.field[f];
+      array.cells = static_cast<std::byte*>(arrays[f]);
+      queue::HaloProblem const problem = queue::problem_of_array(*ranks_, plan_.pass, array);
+      if (problem.is_unsupported) throw QueueError(Refusal::unsupported, problem.text);
+      if (!problem.text.empty()) throw Error(ErrorCode::usage, problem.text);
+    }
+  }
+  std::shared_ptr<queue::HaloJob const> job_of(Prepared const& prepared, HaloWork work) const {
+    bool const goes_out = work == HaloWork::pack || work == HaloWork::take_out;
+    auto job = std::make_shared<queue::HaloJob>(queue::HaloJob{plan_.pass, memory_});
+    job->pass.head.work = work;
+    job->pass.head.messages = goes_out ? sets_[turn_].out : sets_[turn_].in;
+    for (std::size_t f = 0; f < prepared.arrays.size(); ++f) {
+      HaloArray& array = job->pass.field[f];
+      array.cells = static_cast<std::byte*>(prepared.arrays[f]);
+      array.unit = queue::unit_of(array);
+    }
+    return job;
   }
 
   void check_run(Queue const& queue) const {
@@ -172,10 +193,11 @@ class QueueHalo::State {
     is_in_run_ = true;
     run_ = queue.state_;
   }
-  void pass(Queue& queue, HaloPass what, HaloWork work, std::byte* messages) const {
-    what.head.work = work;
-    what.head.messages = messages;
-    if (what.head.neighbours != 0) queue.state_->enqueue_pass(what, memory_);
+  void pass(Queue& queue, Prepared& prepared, HaloWork work) const {
+    if (plan_.peers.empty()) return;
+    auto& job = prepared.jobs[turn_][static_cast<std::size_t>(work)];
+    if (job == nullptr) job = job_of(prepared, work);
+    queue.state_->enqueue_pass(job);
   }
 
   std::shared_ptr<queue::CommunicatorState> ranks_;
@@ -185,7 +207,7 @@ class QueueHalo::State {
   std::vector<Request> requests_;
   std::vector<Set> sets_;
   Request barrier_;
-  std::set<std::pair<std::size_t, void*>> known_;  // arrays that were looked at
+  std::vector<Prepared> prepared_;  // the last ones
   bool is_in_run_ = false;
   std::weak_ptr<queue::QueueState> run_;  // where the receives of the next step are started
   std::size_t turn_ = 0;
