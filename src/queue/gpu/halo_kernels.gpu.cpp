@@ -27,6 +27,11 @@ __global__ void halo_kernel(HOSTLESS_PARAMETER HaloCall<Fields> const call) {
                          blocks * blockDim.x);
 }
 
+// hipcc 5.2 defines no kernel whose address alone is taken.
+template __global__ void halo_kernel<1>(HOSTLESS_PARAMETER HaloCall<1> const);
+template __global__ void halo_kernel<queue::most_halo_fields>(
+    HOSTLESS_PARAMETER HaloCall<queue::most_halo_fields> const);
+
 template <int Fields>
 void launch_of(HOSTLESS_GPU(Stream_t) stream, bool is_dependent, queue::HaloPass const& pass) {
   constexpr int most_of_neighbour = 64;
