@@ -110,6 +110,16 @@ void Pass::add_copies(std::vector<Copies>& copies, GridArray const& array, Box c
   }
 }
 
+void Pass::begin_at_the_end(Step& step, CellBlock& block) const {
+  std::int64_t const to_last =
+      (block.planes - 1) * block.to_plane * static_cast<std::int64_t>(kernel_.value_bytes);
+  for (auto one = step.in.end() - std::ssize(in_); one != step.in.end(); ++one)
+    *one = static_cast<std::byte const*>(*one) + to_last;
+  for (auto one = step.out.end() - std::ssize(out_); one != step.out.end(); ++one)
+    *one = static_cast<std::byte*>(*one) + to_last;
+  block.to_plane = -block.to_plane;
+}
+
 void Pass::add_piece(Step& step, Box const& cells) const {
   auto const& written = step.arrays->written;
   GridArray const& out = *written[0];
@@ -137,6 +147,12 @@ void Pass::add_piece(Step& step, Box const& cells) const {
     for (int a = -r[0]; a <= r[0]; ++a)
       for (int b = -r[1]; b <= r[1]; ++b)
         step.in.push_back(array->at(cells.low[0] + a, cells.low[1] + b, cells.low[2]));
+  // every other step goes through the planes from the last one on: where both arrays are more than a cache, it still has
+  // what the step before wrote last (80^3 cells in fp32, one thread: 190 us and 179)
+  auto const first_of = [&](GridArray const& array) {
+    return array.at(cells.low[0], cells.low[1], cells.low[2]);
+  };
+  if (planes && first_of(out) > first_of(*step.arrays->read[0])) begin_at_the_end(step, block);
   step.strides.insert(step.strides.end(), in_.size(), block.out_stride);  // all arrays are alike
   step.pieces.push_back(piece);
 }

@@ -87,6 +87,7 @@ class Pass {
   void step_again(StepArrays const& arrays, Box const& wanted, bool mirrored);
   void make(Step& step, StepArrays const& arrays, Box const& wanted, bool mirrored) const;
   void add_piece(Step& step, Box const& cells) const;
+  void begin_at_the_end(Step& step, CellBlock& block) const;
   void add_copies(std::vector<Copies>& copies, GridArray const& array, Box const& box) const;
   void take(Step const& step);
   /// A call for each plane.

@@ -93,6 +93,7 @@ struct StencilRun::Parts {
   std::int64_t to_come = 0;  ///< steps of this run that are not taken yet
   std::int64_t lasting = 0;  ///< steps that halos are still good for
   bool overlap = false;      ///< StencilOptions::overlap
+  bool is_idle = false;      ///< all cells of a rank without neighbours stay as given
 
   Parts(Transport& carrying, BoxPartition const& boxes, StencilKernel const& of_kernel,
         StepsChosen const& how)
@@ -112,6 +113,7 @@ struct StencilRun::Parts {
       halo[a] = std::int64_t{has_neighbours ? chosen.depth : pass.mirrors(a) ? 1 : 0} * kernel.radius[a];
       exchanges = exchanges || (has_neighbours && kernel.radius[a] > 0);
     }
+    is_idle = !exchanges && !chosen.shares && pass.grown(box, 0).cells() <= 0;
     given.assign(at(kernel.arrays()), 0);
   }
 
@@ -291,6 +293,10 @@ struct StencilRun::Parts {
       lasting = exchanges ? std::min(std::int64_t{chosen.depth}, to_come) : to_come;
       if (overlap) some = 1;  // the cells before it are whole until halos have come, or nobody comes
       if (!fetch_halos(some, inner)) return false;
+    }
+    if (is_idle) {
+      lasting -= count, to_come -= count, steps += count, taken += count;
+      return true;
     }
     for (std::int64_t left = count; left > 0; some = next_pass(left, chosen.block_steps, looks)) {
       if (shared && !shared->await_neighbours(transport.group().rank(), wraps[0], exchange->exchange()))

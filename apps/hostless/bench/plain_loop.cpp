@@ -29,31 +29,34 @@ CellArray PlainLoop::cells(int which) {
   return {field.data() + byte_of(0, 0, 0), {along_[1] * along_[2] * bytes, along_[2] * bytes, bytes}};
 }
 
-void PlainLoop::update(std::array<std::int64_t, 3> const& first, std::int64_t rows, Arrays const& from,
-                       Arrays& to) const {
-  std::vector<void const*> in(static_cast<std::size_t>(kernel_.rows_read()));
-  std::vector<std::int64_t> const strides(in.size(), along_[2]);
-  std::vector<void*> out;
+void PlainLoop::step(Rows& rows, std::int64_t first, std::int64_t last, Arrays const& from,
+                     Arrays& to) const {
+  std::int64_t const low = std::max(first, fixed_[0]), high = std::min(last, grid_.extent[0] - fixed_[0]);
+  if (high <= low || grid_.extent[1] <= 2 * fixed_[1] || grid_.extent[2] <= 2 * fixed_[2]) return;
   for (int f = 0; f < kernel_.fields; ++f) {
     std::byte const* const old = from[static_cast<std::size_t>(f)].data();
     for (int a = -kernel_.radius[0]; a <= kernel_.radius[0]; ++a)
       for (int b = -kernel_.radius[1]; b <= kernel_.radius[1]; ++b)
-        in[static_cast<std::size_t>(kernel_.row(f, a, b))] =
-            old + byte_of(first[0] + a, first[1] + b, first[2]);
-    out.push_back(to[static_cast<std::size_t>(f)].data() + byte_of(first[0], first[1], first[2]));
+        rows.in[static_cast<std::size_t>(kernel_.row(f, a, b))] =
+            old + byte_of(low + a, fixed_[1] + b, fixed_[2]);
+    rows.out[static_cast<std::size_t>(f)] =
+        to[static_cast<std::size_t>(f)].data() + byte_of(low, fixed_[1], fixed_[2]);
   }
-  kernel_.update({out.data(), in.data(), strides.data(), along_[2], rows, grid_.extent[2] - 2 * fixed_[2],
-                  kernel_.parameters.data()});
-}
-
-void PlainLoop::step(std::int64_t first, std::int64_t last, Arrays const& from, Arrays& to) const {
-  std::int64_t const low = std::max(first, fixed_[0]), high = std::min(last, grid_.extent[0] - fixed_[0]);
-  if (high <= low || grid_.extent[2] <= 2 * fixed_[2]) return;
-  if (grid_.extent[1] == 1 && kernel_.radius[1] == 0)
-    return update({low, 0, fixed_[2]}, high - low, from, to);
-  std::int64_t const rows = grid_.extent[1] - 2 * fixed_[1];
-  if (rows <= 0) return;
-  for (std::int64_t a = low; a < high; ++a) update({a, fixed_[1], fixed_[2]}, rows, from, to);
+  bool const planes = grid_.extent[1] > 1;
+  CellBlock block{rows.out.data(),
+                  rows.in.data(),
+                  rows.strides.data(),
+                  along_[2],
+                  high - low,
+                  grid_.extent[2] - 2 * fixed_[2],
+                  kernel_.parameters.data()};
+  if (planes) {
+    block.planes = block.rows, block.rows = grid_.extent[1] - 2 * fixed_[1];
+    block.to_plane = along_[1] * along_[2];
+  } else {
+    std::fill(rows.strides.begin(), rows.strides.end(), block.out_stride = along_[1] * along_[2]);
+  }
+  kernel_.update(block);
 }
 
 namespace {
@@ -126,9 +129,12 @@ void PlainLoop::steps(int thread, std::int64_t count) try {
   });
   std::int64_t const first = grid_.extent[0] * thread / threads_;
   std::int64_t const last = grid_.extent[0] * (thread + 1) / threads_;
+  Rows rows{std::vector<void const*>(static_cast<std::size_t>(kernel_.rows_read())),
+            std::vector<std::int64_t>(static_cast<std::size_t>(kernel_.rows_read()), along_[2]),
+            std::vector<void*>(static_cast<std::size_t>(kernel_.fields))};
   for (std::int64_t k = 0; k < count; ++k) {
     auto const now = static_cast<std::size_t>((taken_ + k) % 2);
-    step(first, last, arrays_[now], arrays_[1 - now]);
+    step(rows, first, last, arrays_[now], arrays_[1 - now]);
     fill_around(first, last, arrays_[1 - now]);
     barrier_.arrive([] {});
   }

@@ -36,9 +36,13 @@ class PlainLoop {
     return (((a + around_[0]) * along_[1] + b + around_[1]) * along_[2] + c + around_[2]) *
            static_cast<std::int64_t>(kernel_.value_bytes);
   }
-  void step(std::int64_t first, std::int64_t last, Arrays const& from, Arrays& to) const;
-  void update(std::array<std::int64_t, 3> const& first, std::int64_t rows, Arrays const& from,
-              Arrays& to) const;
+  /// Of a block, made once a thread: a step allocates nothing.
+  struct Rows {
+    std::vector<void const*> in;
+    std::vector<std::int64_t> strides;
+    std::vector<void*> out;
+  };
+  void step(Rows& rows, std::int64_t first, std::int64_t last, Arrays const& from, Arrays& to) const;
   void fill_around(std::int64_t first, std::int64_t last, Arrays& arrays) const;
   void fill_rows(std::byte* field, std::int64_t plane) const;
   void fill_planes(std::byte* field, std::int64_t first, std::int64_t last) const;

@@ -36,11 +36,26 @@ HOSTLESS_TARGET_V3 inline void fused_product(Doubles4 const& a, Doubles4 const& 
                                              Doubles4& to) {
   to = (Doubles4)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 }
+/// Whether any value of a is NaN, or that of b.
+HOSTLESS_TARGET_V4 inline bool any_is_nan_or(Floats16 const& a, Floats16 const& b) {
+  return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_UQ) != 0;
+}
+HOSTLESS_TARGET_V4 inline bool any_is_nan_or(Doubles8 const& a, Doubles8 const& b) {
+  return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_UQ) != 0;
+}
+HOSTLESS_TARGET_V3 inline bool any_is_nan_or(Floats8 const& a, Floats8 const& b) {
+  return _mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_EQ_UQ)) != 0;
+}
+HOSTLESS_TARGET_V3 inline bool any_is_nan_or(Doubles4 const& a, Doubles4 const& b) {
+  return _mm256_movemask_pd(_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_EQ_UQ)) != 0;
+}
 #else
 template <class T, int bytes>
 constexpr bool is_fused = false;
 template <class Values>
 void fused_product(Values const& a, Values const& b, Values const& c, Values& to) = delete;
+template <class Values>
+bool any_is_nan_or(Values const& a, Values const& b) = delete;
 #endif
 
 }  // namespace hostless

@@ -32,7 +32,7 @@ struct PackedRows {
   inline __attribute__((always_inline)) void update(In const& in, Out const& out,
                                                     std::int64_t const (&strides)[rows],
                                                     CellBlock const& block) const {
-    if (row.cells <= 4 * V::width && block.along == SinkingCell<T, Body, V, ends>::axis) {
+    if (is_short<V>() && block.along == SinkingCell<T, Body, V, ends>::axis) {
       update_columns<V>(in, out, block);
     } else {
       update_rows<V>(in, out, strides, block);
@@ -40,6 +40,11 @@ struct PackedRows {
   }
 
  private:
+  /// 72 x 72 cells in fp32: 0.83 us by columns, 0.97 by rows; 100 x 100: 2.2 and 1.8.
+  template <class V>
+  inline __attribute__((always_inline)) bool is_short() const {
+    return row.cells <= 5 * V::width;
+  }
   /// Short rows, in bands of so many that they stay in the nearest cache for all columns.
   template <class V>
   inline __attribute__((always_inline)) void update_columns(In const& in, Out const& out,
@@ -67,7 +72,7 @@ struct PackedRows {
     for (int k = 0; k < rows; ++k) in[k] = first_in[k];
     for (int f = 0; f < fields; ++f) out[f] = first_out[f];
     for (std::int64_t left = block.rows; left > 0; --left) {
-      std::int64_t const first = row.cells <= 4 * V::width ? 0 : update_middle<V>(in, out);
+      std::int64_t const first = is_short<V>() ? 0 : update_middle<V>(in, out);
       each_pack<V>(
           first, row.cells, [&](auto pack, std::int64_t at) __attribute__((always_inline)) {
             update_pack<decltype(pack)>(in, out, at);
@@ -121,10 +126,9 @@ struct PackedRows {
   template <class V, class Use>
   inline __attribute__((always_inline)) static void each_pack(std::int64_t first, std::int64_t cells,
                                                               Use const& use) {
-    constexpr std::int64_t least = 16 / static_cast<std::int64_t>(sizeof(T));
     while (first < cells) {
       std::int64_t width = V::width;
-      while (width > least && (width > cells || width / 2 >= cells - first)) width /= 2;
+      while (width > 2 && (width > cells || width / 2 >= cells - first)) width /= 2;
       if (width > cells) width = 1;
       first = std::min(first, cells - width);
       with_pack<V>(
@@ -135,7 +139,7 @@ struct PackedRows {
   template <class V, class Use>
   inline __attribute__((always_inline)) static void with_pack(std::int64_t width, Use const& use) {
     if (width == V::width) return use(V());
-    if constexpr (V::bytes > 16)
+    if constexpr (V::width > 2)
       with_pack<Pack<T, V::bytes / 2>>(width, use);
     else
       use(T());
