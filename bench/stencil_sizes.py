@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A table of `hostless bench stencil` over sizes, types and boundaries: how many times as fast as the plain loop a step is.
 
-    python3 bench/stencil_sizes.py HOSTLESS [--sizes 16x16,...,256x256x256] [--types fp32,fp64] [--boundaries dirichlet,neumann,periodic]
+    python3 bench/stencil_sizes.py HOSTLESS [--sizes 16x16,...,1000x4x4] [--types fp32,fp64] [--boundaries dirichlet,neumann,periodic]
         [--ranks N] [--calls 3] [--seconds 0.05] [--json FILE] [--least 1]
 
 Ranks, depth and blocks are what the command chooses (or N ranks, beside a plain loop on N threads); the plain loop is the faster of one thread and all.
@@ -20,12 +20,16 @@ from pathlib import Path
 
 SQUARES = tuple(2**k for k in range(4, 13))
 CUBES = tuple(2**k for k in range(4, 9))
+# what ends beside a vector, a cache line or a piece of a row, and grids that are thin along an axis
+BETWEEN = ("3x3", "5x5", "10x10", "18x18", "24x24", "34x34", "40x40", "48x48", "66x66", "100x100", "200x200", "500x500", "1000x1000", "1000x3", "7x1000", "20000x5",
+           "3x3x3", "6x6x6", "10x10x10", "20x20x20", "30x30x30", "40x40x40", "50x50x50", "66x66x66", "80x80x80", "100x100x100", "120x120x120", "4x4x1000",
+           "4x1000x4", "1000x4x4")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("hostless")
-    parser.add_argument("--sizes", default=",".join([f"{n}x{n}" for n in SQUARES] + [f"{n}x{n}x{n}" for n in CUBES]))
+    parser.add_argument("--sizes", default=",".join([f"{n}x{n}" for n in SQUARES] + [f"{n}x{n}x{n}" for n in CUBES] + list(BETWEEN)))
     parser.add_argument("--types", default="fp32,fp64")
     parser.add_argument("--boundaries", default="dirichlet,neumann,periodic")
     parser.add_argument("--ranks", type=int)

@@ -206,7 +206,7 @@ class SinkingCell {
       kept_[k] = k % (last + 1) < last ? kept_[k + 1] : Cell::read(in_[k] + offset_ + first_);
   }
   /// Of this cell in `out`.
-  std::int64_t number() const { return offset_ + first_; }
+  std::int64_t value_index() const { return offset_ + first_; }
   V of(int field, int x) const requires(Body::axes == 1) { return at(field, 0, 0, x); }
   V of(int field, int y, int x) const requires(Body::axes == 2) { return at(field, y, 0, x); }
   V of(int field, int z, int y, int x) const requires(Body::axes == 3) { return at(field, z, y, x); }

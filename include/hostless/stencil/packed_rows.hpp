@@ -56,7 +56,7 @@ struct PackedRows {
           0, row.cells, [&](auto pack, std::int64_t first) __attribute__((always_inline)) {
             SinkingCell<T, Body, decltype(pack), ends> cell(in, first, row, done * block.out_stride);
             for (std::int64_t left = some;;) {
-              keep<decltype(pack)>(cell, out, cell.number());
+              keep<decltype(pack)>(cell, out, cell.value_index());
               if (--left == 0) break;
               cell.sink(block.out_stride);
             }

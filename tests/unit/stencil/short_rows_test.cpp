@@ -114,9 +114,9 @@ long wrong_sixths(std::vector<T> const& values) {
     for (std::size_t k = 0; k + V::width <= values.size(); k += V::width) {
       T found[V::width];
       V::load(values.data() + k).sixth().store(found);
-      for (int lane = 0; lane < V::width; ++lane) {
-        T const expected = values[k + static_cast<std::size_t>(lane)] / T(6);
-        wrong += std::memcmp(&expected, &found[lane], sizeof(T)) != 0;
+      for (int i = 0; i < V::width; ++i) {
+        T const expected = values[k + static_cast<std::size_t>(i)] / T(6);
+        wrong += std::memcmp(&expected, &found[i], sizeof(T)) != 0;
       }
     }
     return wrong;
@@ -171,7 +171,7 @@ TEST(ShortRows, EveryOtherStepBeginsWithTheLastPlane) {
 }
 
 TEST(ShortRows, WhatIsStoredBeginsALine) {
-  auto const place = [](std::byte const* at) {
+  auto const address_of = [](std::byte const* at) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at));
   };
   for (std::int64_t const given : {0, 1, 2})
@@ -179,10 +179,10 @@ TEST(ShortRows, WhatIsStoredBeginsALine) {
       Box const box{{0, 0, 0}, {20, 80, n}};
       GridArray const one(box, {1, 1, 1}, 4, given), other(box, {1, 1, 1}, 4, given);
       EXPECT_EQ(one.line_begin(), given);
-      EXPECT_EQ(place(one.at(0, 0, given)) % 64, 0);
-      EXPECT_EQ(place(one.at(19, 79, given)) % 64, 0);
+      EXPECT_EQ(address_of(one.at(0, 0, given)) % 64, 0);
+      EXPECT_EQ(address_of(one.at(19, 79, given)) % 64, 0);
       // and lies apart, in its page, from what is read for it
-      std::int64_t const apart = place(other.at(0, 0, 0)) - place(one.at(0, 0, 0));
+      std::int64_t const apart = address_of(other.at(0, 0, 0)) - address_of(one.at(0, 0, 0));
       for (std::int64_t const read :
            {std::int64_t{0}, one.stride(1), -one.stride(1), one.stride(0), -one.stride(0)}) {
         std::int64_t const ahead = ((apart - 4 * read) % 4096 + 4096) % 4096;
