@@ -196,14 +196,18 @@ class SinkingCell {
   /// offset  in values, of the row of the block
   SinkingCell(T const* const (&in)[Cell::rows], std::int64_t first, RowEnds const& row, std::int64_t offset)
       : in_(in), first_(first), row_(row), offset_(offset) {
-    for (int k = 0; k < Cell::rows; ++k) kept_[k] = Cell::read(in_[k] + offset_ + first_);
+    each([&](auto k) { kept_[k] = Cell::read(in_[k] + offset_ + first_); });
   }
   void sink(std::int64_t stride) {
     offset_ += stride;
     constexpr int last =
         2 * Cell::radius[axis];  // of rows along that axis, which are numbered one after the other
-    for (int k = 0; k < Cell::rows; ++k)
-      kept_[k] = k % (last + 1) < last ? kept_[k + 1] : Cell::read(in_[k] + offset_ + first_);
+    each([&](auto k) {
+      if constexpr (k % (last + 1) < last)
+        kept_[k] = kept_[k + 1];
+      else
+        kept_[k] = Cell::read(in_[k] + offset_ + first_);
+    });
   }
   /// Of this cell in `out`.
   std::int64_t value_index() const { return offset_ + first_; }
@@ -216,6 +220,12 @@ class SinkingCell {
   }
 
  private:
+  /// One after the other by name: a loop over so many rows would keep them in memory.
+  template <class Use>
+  static void each(Use const& use) {
+    [&]<std::size_t... k>(std::index_sequence<k...>) { (use(std::integral_constant<std::size_t, k>{}), ...); }
+    (std::make_index_sequence<Cell::rows>{});
+  }
   V at(int field, int a, int b, int c) const {
     if (c == 0) return kept_[Cell::row(field, a, b)];
     if constexpr (ends)

@@ -49,7 +49,7 @@ struct PackedRows {
   template <class V>
   inline __attribute__((always_inline)) void update_columns(In const& in, Out const& out,
                                                             CellBlock const& block) const {
-    constexpr std::int64_t band = 32;
+    constexpr std::int64_t band = fields < 4 ? 32 / fields : 8;
     for (std::int64_t done = 0; done < block.rows; done += band) {
       std::int64_t const some = std::min(band, block.rows - done);
       each_pack<V>(
