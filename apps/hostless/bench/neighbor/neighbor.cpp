@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t longest_block = std::size_t{1} << 28;
 constexpr int most_radius = 1024, most_dimensions = 4;
 constexpr char const* library_way = "library";
-constexpr std::int64_t most_columns = 65536;
+constexpr std::int64_t most_dense_columns = 65536;
 
 struct NeighborOptions {
   MessageOptions common;
@@ -174,7 +174,7 @@ void add_neighbor_options(CLI::App& c, std::shared_ptr<NeighborOptions> const& o
       ->check(whole_number(1, most_radius));
   c.add_option("--columns", o->columns, "Of spmm: columns of the dense matrix")
       ->capture_default_str()
-      ->check(whole_number(std::int64_t{1}, most_columns));
+      ->check(whole_number(std::int64_t{1}, most_dense_columns));
   c.add_option(
        "--gather", o->gather,
        "Of spmm and spmv: blocks, all rows of each rank that has one that is needed; rows, those that "
