@@ -40,7 +40,6 @@ class Counter {
   }
 
   void begin_slice(int s) {
-    owned_range_ = ColumnRange();
     for (std::size_t f = 0; f < shapes_.size(); ++f) {
       ranges_[f] = ColumnRange();
       sizes_[f] = 0;
@@ -53,15 +52,13 @@ class Counter {
   void add(int s, std::int64_t first_block_row, LocalPanel const& panel) {
     counted_.entries += panel.offset.back();
     ghosts_.add(s, first_block_row, panel);
-    for (std::int32_t const column : panel.column)
-      if (column >= 0 && column < owned_) owned_range_.add(column);
+    counted_.owned_reads.push_back(owned_reads(first_block_row, panel));
     if (csr_ != no) add_csr(s, panel);
     if (bsr_ != no) add_bsr(s, first_block_row, panel);
     if (sell_ != no) add_sell(first_block_row, panel);
   }
 
   void end_slice(int s) {
-    counted_.owned_reads.push_back(owned_reads(s));
     for (std::size_t f = 0; f < shapes_.size(); ++f) {
       Shape& shape = shapes_[f];
       ColumnRange const& range = ranges_[f];
@@ -104,15 +101,14 @@ class Counter {
     return shapes_.size() - 1;
   }
 
-  /// What the entries read and the rows themselves; filled-in zeros lie at most a group beside them.
-  RowRange owned_reads(int s) const {
-    ColumnRange all = owned_range_;
-    std::int64_t const first = tiling_.first(s) * tiling_.block, last = tiling_.first(s + 1) * tiling_.block;
-    if (first < last) {
-      all.add(first);
-      all.add(last - 1);
-    }
-    if (all.empty()) return {};
+  /// What the entries of a slot read and its rows themselves; filled-in zeros lie at most a group beside them.
+  RowRange owned_reads(std::int64_t first_block_row, LocalPanel const& panel) const {
+    ColumnRange all;
+    for (std::int32_t const column : panel.column)
+      if (column >= 0 && column < owned_) all.add(column);
+    std::int64_t const first = first_block_row * tiling_.block;
+    all.add(first);
+    all.add(first + static_cast<std::int64_t>(panel.offset.size()) - 2);
     std::int64_t const beside = std::int64_t{group_block_rows} * tiling_.block;
     return {std::max<std::int64_t>(all.least - beside, 0), std::min(all.most + 1 + beside, owned_)};
   }
@@ -122,14 +118,14 @@ class Counter {
     Shape const& shape = shapes_[bsr_];
     if (shape.ring == 0) return;
     std::vector<RowRange> const of_rows = counted_.owned_reads;
-    for (int s = 0; s < tiling_.slices; ++s) {
-      RowRange& reads = counted_.owned_reads[s];
-      for (std::int64_t slot = shape.first_slot[s]; slot < shape.first_slot[s + 1]; ++slot) {
-        for (std::int32_t f = shape.far_range[slot].first; f < shape.far_range[slot].last; ++f) {
-          std::int64_t const block_row = shape.far_block_row[f];
-          reads.first = std::min(reads.first, of_rows[tiling_.slice_of(block_row)].first);
-          reads.last = std::max(reads.last, block_row * tiling_.block);
-        }
+    for (std::size_t slot = 0; slot < of_rows.size(); ++slot) {
+      RowRange& reads = counted_.owned_reads[slot];
+      for (std::int32_t f = shape.far_range[slot].first; f < shape.far_range[slot].last; ++f) {
+        std::int64_t const block_row = shape.far_block_row[f];
+        int const s = tiling_.slice_of(block_row);
+        std::int64_t const its = shape.first_slot[s] + (block_row - tiling_.first(s)) / Tiling::accumulators;
+        reads.first = std::min(reads.first, of_rows[its].first);
+        reads.last = std::max(reads.last, block_row * tiling_.block);
       }
     }
   }
@@ -256,7 +252,6 @@ class Counter {
   Counted counted_;
   std::vector<Shape> shapes_;
   std::size_t csr_ = no, bsr_ = no, sell_ = no;
-  ColumnRange owned_range_;          // of the slice at hand: rows that its entries read
   std::vector<ColumnRange> ranges_;  // of the slice at hand, one a shape
   std::vector<std::int64_t> sizes_;  // stored columns of the slice at hand, one a shape
   Halves halves_;

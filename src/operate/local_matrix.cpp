@@ -247,8 +247,8 @@ bool LocalMatrix::reads_ghosts(int slice) const {
   return storage_->reads.first[slice] != storage_->reads.first[slice + 1];
 }
 GhostReads const& LocalMatrix::ghost_reads() const { return storage_->reads; }
-RowRange LocalMatrix::owned_reads(int slice) const {
-  return storage_->owned_reads[static_cast<std::size_t>(slice)];
+RowRange LocalMatrix::owned_reads(int slice, int slot) const {
+  return storage_->owned_reads[static_cast<std::size_t>(storage_->first_reads[slice] + slot)];
 }
 
 std::int64_t LocalMatrix::bytes() const {

@@ -39,7 +39,7 @@ struct Shape {
 struct Counted {
   std::vector<Shape> candidates;  ///< in the order CSR, BSR, sliced ELL; those not asked for are left out
   GhostReads ghosts;
-  std::vector<RowRange> owned_reads;  ///< [slices]
+  std::vector<RowRange> owned_reads;  ///< [slots]
   SweepOrder order;
   std::int64_t entries = 0;
 };
@@ -53,9 +53,9 @@ struct MatrixStorage {
   bool complete = false;  ///< built to the end
   Shape shape;
   GhostReads reads;
-  std::vector<RowRange> owned_reads;  ///< [slices]
+  std::vector<RowRange> owned_reads;  ///< [slots]
   SweepOrder order;
-  std::vector<std::int64_t> first_reads;  ///< [slices + 1]: a slice's slots in shape.reads
+  std::vector<std::int64_t> first_reads;  ///< [slices + 1]: a slice's slots in shape.reads and owned_reads
   std::int64_t window = 0;                ///< units of x that a window of several right-hand sides has
   std::string why;
   Array<double> value;

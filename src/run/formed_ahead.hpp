@@ -1,85 +1,162 @@
 #pragma once
-// Which slices of a gathered field a thread forms in the sweep that multiplies it (decision 0017): each shortly
-// before the first of its slices that reads it, so that what was formed is still in the caches. What other
-// threads read is formed before the sweep begins.
+// Which rows of a gathered field a thread forms in the sweep that multiplies it (decision 0017): those of each
+// slot shortly before the first of its slots that reads them, so that what was formed is still in the caches,
+// and a few at a time between its products, so that memory delivers the ones while the others are computed.
+// What other threads read is formed before the sweep begins.
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "hostless/operate/local_matrix.hpp"
 
 namespace hostless::host {
 
+/// The slots of all slices, numbered in the order of their rows.
+class AllSlots {
+ public:
+  struct Slot {
+    int slice;
+    std::int64_t first;                        ///< block row
+    int count;                                 ///< block rows
+    std::size_t first_read = 0, end_read = 0;  ///< slots that a product with it reads
+  };
+  explicit AllSlots(LocalMatrix const& matrix) : tiling_(matrix.tiling()), first_(1, 0) {
+    Tiling const& t = tiling_;
+    for (int s = 0; s < t.slices; ++s) {
+      for (std::int64_t first = t.first(s), last = t.first(s + 1); first < last;
+           first += Tiling::accumulators)
+        slots_.push_back(
+            {s, first, static_cast<int>(std::min<std::int64_t>(Tiling::accumulators, last - first))});
+      first_.push_back(slots_.size());
+    }
+    for (std::size_t k = 0; k < slots_.size(); ++k) {
+      Slot& slot = slots_[k];
+      RowRange const rows =
+          matrix.owned_reads(slot.slice, static_cast<int>(k - first_[static_cast<std::size_t>(slot.slice)]));
+      slot.first_read = number_of(rows.first / t.block);
+      slot.end_read = number_of((rows.last - 1) / t.block) + 1;
+    }
+  }
+  std::size_t size() const { return slots_.size(); }
+  Slot const& operator[](std::size_t k) const { return slots_[k]; }
+  std::size_t first_of(int slice) const { return first_[static_cast<std::size_t>(slice)]; }
+
+ private:
+  std::size_t number_of(std::int64_t block_row) const {
+    int const s = tiling_.slice_of(block_row);
+    return first_of(s) + static_cast<std::size_t>((block_row - tiling_.first(s)) / Tiling::accumulators);
+  }
+  Tiling tiling_;
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> first_;  // of each slice, and one more
+};
+
 class FormedAhead {
  public:
-  /// A thread forms the slices that it multiplies, of a matrix that is `threads` threads' work.
+  /// A thread forms the slots that it multiplies, of a matrix that is `threads` threads' work.
   FormedAhead(LocalMatrix const& matrix, SweepOrder const& order, int thread, int threads) {
-    Tiling const& t = matrix.tiling();
-    auto const slices = static_cast<std::size_t>(t.slices);
-    std::vector<int> owner(slices, 0);
+    AllSlots const all(matrix);
+    std::vector<int> mine;
     for (auto const* list : {&order.interior, &order.boundary})
-      for (int one = 0; one < threads; ++one)
-        order.for_each_of(*list, one, threads, [&](int s) { owner[static_cast<std::size_t>(s)] = one; });
-    std::vector<int> change(slices + 1, 0);  // of the number of others' slices that read one
-    reads_.resize(slices);
-    for (std::size_t s = 0; s < slices; ++s) {
-      reads_[s] = slices_of(t, matrix.owned_reads(static_cast<int>(s)));
-      if (owner[s] == thread) continue;
-      ++change[static_cast<std::size_t>(reads_[s].first)];
-      --change[static_cast<std::size_t>(reads_[s].last)];
-    }
-    int readers = 0;
-    for (std::size_t s = 0; s < slices; ++s) {
-      readers += change[s];
-      if (owner[s] != thread) continue;
-      mine_.push_back(static_cast<int>(s));
-      if (readers > 0) early_.push_back(static_cast<int>(s));
-    }
-    is_formed_.resize(slices);
+      order.for_each_of(*list, thread, threads, [&](int s) { mine.push_back(s); });
+    std::vector<char> is_mine(static_cast<std::size_t>(matrix.tiling().slices), 0);
+    for (int const s : mine) is_mine[static_cast<std::size_t>(s)] = 1;
+    std::vector<std::size_t> next = find_early(all, is_mine);
+    find_order(all, mine, next);
   }
 
-  /// form(slice) for what others read; a sweep begins.
+  /// form(first block row, block rows) for what others read; a sweep begins.
   template <class Form>
   void form_early(Form const& form) {
-    std::fill(is_formed_.begin(), is_formed_.end(), 0);
-    next_ = 0;
-    for (int const s : early_) form_one(s, form);
+    for (Rows const& rows : early_) form(rows.first, rows.count);
+    slot_ = next_ = 0;
+    formed_ = within_ = 0;
   }
-  /// For what a slice reads and is not formed yet.
+  /// For what the thread's next slot reads and is not formed yet: before each of its slots, in order.
   template <class Form>
-  void form_for(int slice, Form const& form) {
-    Range const reads = reads_[static_cast<std::size_t>(slice)];
-    while (next_ < mine_.size() && is_formed_[static_cast<std::size_t>(mine_[next_])] != 0) ++next_;
-    for (std::size_t at = next_; at < mine_.size() && mine_[at] < reads.last; ++at)
-      if (mine_[at] >= reads.first) form_one(mine_[at], form);
+  void form_for_slot(Form const& form) {
+    form_up_to(needed_[slot_++], form);
   }
-  /// For all that are left: none, where every slice was multiplied.
+  /// For a share of what the slot after it reads, when so many shares are left in this one.
+  template <class Form>
+  void form_share(int left, Form const& form) {
+    if (slot_ == needed_.size()) return;
+    std::int64_t const missing = needed_[slot_] - formed_;
+    if (missing > 0) form_up_to(formed_ + (missing + left - 1) / left, form);
+  }
+  /// For all that are left: none, where every slot was multiplied.
   template <class Form>
   void form_all(Form const& form) {
-    for (int const s : mine_) form_one(s, form);
+    if (!needed_.empty()) form_up_to(needed_.back(), form);
   }
 
  private:
-  struct Range {
-    int first = 0, last = 0;
+  /// Block rows.
+  struct Rows {
+    std::int64_t first;
+    int count;
   };
-  static Range slices_of(Tiling const& t, RowRange const& rows) {
-    if (rows.first >= rows.last) return {};
-    return {t.slice_of(rows.first / t.block), t.slice_of((rows.last - 1) / t.block) + 1};
+  static constexpr int together = 32;
+
+  /// Of every slot it or the next one that is left for the sweep.
+  std::vector<std::size_t> find_early(AllSlots const& all, std::vector<char> const& is_mine) {
+    std::vector<int> change(all.size() + 1, 0);  // of the number of others' slots that read one
+    auto const mine = [&](std::size_t k) { return is_mine[static_cast<std::size_t>(all[k].slice)] != 0; };
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (mine(k)) continue;
+      ++change[all[k].first_read];
+      --change[all[k].end_read];
+    }
+    std::vector<std::size_t> next(all.size() + 1);
+    std::iota(next.begin(), next.end(), std::size_t{0});
+    int readers = 0;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      readers += change[k];
+      if (mine(k) && readers == 0) continue;
+      if (mine(k)) early_.push_back({all[k].first, all[k].count});
+      next[k] = k + 1;
+    }
+    return next;
+  }
+  void find_order(AllSlots const& all, std::vector<int> const& mine, std::vector<std::size_t>& next) {
+    auto const find = [&](std::size_t k) {
+      while (next[k] != k) k = next[k] = next[next[k]];
+      return k;
+    };
+    std::int64_t rows = 0;
+    for (int const s : mine) {
+      for (std::size_t k = all.first_of(s); k < all.first_of(s + 1); ++k) {
+        for (std::size_t one = find(all[k].first_read); one < all[k].end_read; one = find(one)) {
+          order_.push_back({all[one].first, all[one].count});
+          rows += all[one].count;
+          next[one] = one + 1;
+        }
+        needed_.push_back(rows);
+      }
+    }
   }
   template <class Form>
-  void form_one(int slice, Form const& form) {
-    char& is_formed = is_formed_[static_cast<std::size_t>(slice)];
-    if (is_formed != 0) return;
-    is_formed = 1;
-    form(slice);
+  void form_up_to(std::int64_t rows, Form const& form) {
+    while (formed_ < rows) {
+      Rows const& slot = order_[next_];
+      int const count = std::min(together, slot.count - within_);
+      form(slot.first + within_, count);
+      formed_ += count;
+      within_ += count;
+      if (within_ < slot.count) continue;
+      within_ = 0;
+      ++next_;
+    }
   }
 
-  std::vector<Range> reads_;       // of every slice
-  std::vector<int> mine_, early_;  // rising
-  std::vector<char> is_formed_;
-  std::size_t next_ = 0;  // in mine_: before it all are formed
+  std::vector<Rows> early_, order_;   // slots: those that others read, and the others as they are needed
+  std::vector<std::int64_t> needed_;  // block rows of order_ that each of the thread's slots needs
+  std::size_t slot_ = 0, next_ = 0;   // in needed_ the next one; in order_
+  std::int64_t formed_ = 0;           // block rows of order_,
+  int within_ = 0;                    // of them those of the slot at hand
 };
 
 }  // namespace hostless::host

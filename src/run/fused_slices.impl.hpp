@@ -29,34 +29,44 @@ struct DeferredUpdate {
   bool of(int column) const { return (columns >> column & 1u) != 0; }
 };
 
+/// Block rows [first, first + count), at most 256.
+struct SomeBlockRows {
+  std::int64_t first;
+  int count;
+};
+
 template <int B, class Body, class... Views>
-void rows_without_sums(Tiling const& tiling, int slice, State const& state, Body const& body,
-                       Views... views) {
-  auto const call = [&](int s, double* partial) __attribute__((always_inline)) {
-    rows_of_slice<0, B>(tiling, s, state, partial, body, views...);
-  };
-  run_slice(call, slice, nullptr);
+HOSTLESS_HOST_DEVICE void rows_without_sums(Tiling const& t, SomeBlockRows rows, State const& shared,
+                                            Body const& body, Views... views) {
+  State const state = shared;
+  Accumulators<0> none;
+  chunk<0, B>(state, rows.first * t.block, rows.count, t.block, none, 0, body, views...);
 }
 
 /// p by the body, of the columns whose gate is open; x first, where it is owed of what is overwritten.
 template <class Former, class View>
-void form_slice(Engine const& e, Gate gate, DeferredUpdate const& deferred, int slice, Former const& former,
-                InMemory p, View view) {
+void form_rows(Engine const& e, Gate gate, DeferredUpdate const& deferred, SomeBlockRows rows,
+               Former const& former, InMemory p, View view) {
   concretely(former, [&](auto const& concrete) {
     using Concrete = std::remove_cvref_t<decltype(concrete)>;
     constexpr int coupled = coupled_rows<Concrete>();
-    for (int c = 0; c < static_cast<int>(e.columns.size()); ++c) {
-      State const& state = e.columns[static_cast<std::size_t>(c)];
-      if (!state.open(gate)) continue;
-      std::int64_t const offset = c * e.column_stride;
-      auto const form = in_column(concrete, offset);
-      if (deferred.of(c)) {
-        rows_without_sums<coupled>(e.tiling, slice, state, AdvanceThen<Concrete>{deferred.step[c], form},
-                                   p.in_column(offset), view.in_column(offset), deferred.x.in_column(offset));
-      } else {
-        rows_without_sums<coupled>(e.tiling, slice, state, form, p.in_column(offset), view.in_column(offset));
+    auto const call = [&](int, double*) __attribute__((always_inline)) {
+      for (int c = 0; c < static_cast<int>(e.columns.size()); ++c) {
+        State const& state = e.columns[static_cast<std::size_t>(c)];
+        if (!state.open(gate)) continue;
+        std::int64_t const offset = c * e.column_stride;
+        auto const form = in_column(concrete, offset);
+        if (deferred.of(c)) {
+          rows_without_sums<coupled>(e.tiling, rows, state, AdvanceThen<Concrete>{deferred.step[c], form},
+                                     p.in_column(offset), view.in_column(offset),
+                                     deferred.x.in_column(offset));
+        } else {
+          rows_without_sums<coupled>(e.tiling, rows, state, form, p.in_column(offset),
+                                     view.in_column(offset));
+        }
       }
-    }
+    };
+    run_slice(call, 0, nullptr);
   });
 }
 
@@ -64,9 +74,13 @@ void form_slice(Engine const& e, Gate gate, DeferredUpdate const& deferred, int 
 inline void apply_deferred_update(Engine const& e, DeferredUpdate const& deferred, int slice) {
   for (int c = 0; c < static_cast<int>(e.columns.size()); ++c) {
     std::int64_t const offset = c * e.column_stride;
-    if (deferred.of(c))
-      rows_without_sums<1>(e.tiling, slice, e.columns[static_cast<std::size_t>(c)], Advance{deferred.step[c]},
-                           deferred.x.in_column(offset), deferred.p.in_column(offset));
+    if (!deferred.of(c)) continue;
+    auto const call = [&](int s, double* partial) __attribute__((always_inline)) {
+      rows_of_slice<0, 1>(e.tiling, s, e.columns[static_cast<std::size_t>(c)], partial,
+                          Advance{deferred.step[c]}, deferred.x.in_column(offset),
+                          deferred.p.in_column(offset));
+    };
+    run_slice(call, slice, nullptr);
   }
 }
 

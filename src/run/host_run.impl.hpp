@@ -59,8 +59,7 @@ class ThreadRun {
   void sweep(InMemory p, Into<K> into, Body const& body, Decision const& decide, Views... views) {
     if (!open()) return;
     Stopwatch watch(*this, &PhaseTimes::sweep_s);
-    products<K>(
-        p, body, [](int) {}, p, views...);
+    products<K>(p, body, NothingBetween{}, p, views...);
     end_sweep<K>(into, decide);
   }
   /// Forms the gathered field first. Several right-hand sides: in the sweep, each slice before it is read, and
@@ -77,8 +76,8 @@ class ThreadRun {
     if (!open()) return;
     Stopwatch watch(*this, &PhaseTimes::sweep_s);
     std::uint32_t const forms = open_columns();
-    auto const form = [&](int slice) {
-      form_slice(e_, gate_, deferred_, slice, formed.body, p, formed.view);
+    auto const form = [&](std::int64_t first, int count) {
+      form_rows(e_, gate_, deferred_, {first, count}, formed.body, p, formed.view);
     };
     ahead_->form_early(form);
     if (e_.exchange.moves()) {  // before a loss can show: no field is left half formed
@@ -87,8 +86,7 @@ class ThreadRun {
     }
     barrier([&] { start_exchange(); });
     if (!open()) return;
-    products<K>(
-        p, body, [&](int slice) { ahead_->form_for(slice, form); }, p, views...);
+    products<K>(p, body, FormsBetween<decltype(form)>{*ahead_, form}, p, views...);
     deferred_.columns &= ~forms;
     forms_by_sweep_ = true;
     end_sweep<K>(into, decide);
@@ -243,20 +241,25 @@ class ThreadRun {
     });
   }
 
-  /// before(slice) is called before each.
-  template <int K, class Body, class Before, class... Views>
-  void products(InMemory p, Body const& body, Before const& before, InMemory own, Views... views) {
+  template <class Form>
+  struct FormsBetween {
+    FormedAhead& ahead;
+    Form const& form;
+    void before_slot() const { ahead.form_for_slot(form); }
+    void between(int left) const { ahead.form_share(left, form); }
+  };
+  template <int K, class Body, class Between, class... Views>
+  void products(InMemory p, Body const& body, Between const& between, InMemory own, Views... views) {
     if (e_.function) call_operator(p);
     Multiplied const multiplied = multiplied_columns(p);
     concretely(body, [&](auto const& concrete) {
       using Concrete = std::remove_cvref_t<decltype(concrete)>;
       auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
-        sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, partial, multiplied, concrete, own,
-                                                    views...);
+        sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, partial, multiplied, between, concrete,
+                                                    own, views...);
       };
       int polled = 0;
       e_.order.for_each_of(e_.order.interior, thread_, threads_, [&](int s) {
-        before(s);
         run_slice(call, s, e_.partial(s));
         if (thread_ == 0 && (++polled & 7) == 0) e_.exchange.test();
       });
@@ -265,7 +268,6 @@ class ThreadRun {
       room_.begin_sweep();  // what of ghosts lies in a window is old
       e_.order.for_each_of(e_.order.boundary, thread_, threads_, [&](int s) {
         if (threads_ == 1 && !multiplied.is_wide()) await_ghosts_of(s);
-        before(s);
         run_slice(call, s, e_.partial(s));
       });
     });

@@ -43,7 +43,7 @@ struct Accumulators {
   }
 };
 
-/// Adds the contributions of `block_rows` block rows of b rows to the accumulators, rows rising inside a
+/// Adds the contributions of `block_rows` block rows of b rows to as many accumulators, rows rising inside a
 /// block row.
 template <int b>
 HOSTLESS_HOST_DEVICE void add_block_rows(double* value, double const* contribution, int block_rows) {
@@ -55,37 +55,38 @@ HOSTLESS_HOST_DEVICE void add_block_rows(double* value, double const* contributi
   }
 }
 template <int K>
-HOSTLESS_HOST_DEVICE void add_to_accumulators(Accumulators<K>& sum, double const* contribution,
+HOSTLESS_HOST_DEVICE void add_to_accumulators(Accumulators<K>& sum, int at, double const* contribution,
                                               int block_rows, int b) {
   for (int k = 0; k < K; ++k) {
     double const* c = contribution + k * chunk_rows;
     switch (b) {
       case 2:
-        add_block_rows<2>(sum.value[k], c, block_rows);
+        add_block_rows<2>(sum.value[k] + at, c, block_rows);
         break;
       case 3:
-        add_block_rows<3>(sum.value[k], c, block_rows);
+        add_block_rows<3>(sum.value[k] + at, c, block_rows);
         break;
       case 4:
-        add_block_rows<4>(sum.value[k], c, block_rows);
+        add_block_rows<4>(sum.value[k] + at, c, block_rows);
         break;
       default:
-        add_block_rows<6>(sum.value[k], c, block_rows);
+        add_block_rows<6>(sum.value[k] + at, c, block_rows);
         break;
     }
   }
 }
 
-/// One chunk of at most 256 block rows: body(state, block row, sums, views...), or with the products in front
-/// of the views.
+/// One chunk of at most 256 block rows, from accumulator `at` on: body(state, block row, sums, views...), or with
+/// the products in front of the views.
 template <int K, int B, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void chunk(State const& state, std::int64_t first_row, int block_rows, int b,
-                                Accumulators<K>& sum, Body const& body, Views... views) {
+                                Accumulators<K>& sum, int at, Body const& body, Views... views) {
   if constexpr (B == 1) {  // rows are independent of each other: one long loop whatever the block size
     if (b == 1) {          // a row is an accumulator
       HOSTLESS_INDEPENDENT
       for (int i = 0; i < block_rows; ++i) {
-        body(state, BlockRow<1>{first_row + i, 0}, Contribution<accumulators>{sum.value[0] + i}, views...);
+        body(state, BlockRow<1>{first_row + i, 0}, Contribution<accumulators>{sum.value[0] + at + i},
+             views...);
       }
       return;
     }
@@ -97,10 +98,11 @@ HOSTLESS_HOST_DEVICE void chunk(State const& state, std::int64_t first_row, int 
       body(state, BlockRow<1>{first_row + i, 0}, Contribution<chunk_rows>{contribution + (K == 0 ? 0 : i)},
            views...);
     }
-    if constexpr (K > 0) add_to_accumulators(sum, contribution, block_rows, b);
+    if constexpr (K > 0) add_to_accumulators(sum, at, contribution, block_rows, b);
   } else {  // the body couples the rows of a block row
     for (int l = 0; l < block_rows; ++l) {
-      body(state, BlockRow<B>{first_row + l * B, 0}, Contribution<accumulators>{sum.value[0] + l}, views...);
+      body(state, BlockRow<B>{first_row + l * B, 0}, Contribution<accumulators>{sum.value[0] + at + l},
+           views...);
     }
   }
 }
@@ -114,7 +116,7 @@ HOSTLESS_HOST_DEVICE void rows_of_slice(Tiling const& t, int slice, State const&
   sum.begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
   for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
     int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
-    chunk<K, B>(state, block_row * t.block, block_rows, t.block, sum, body, views...);
+    chunk<K, B>(state, block_row * t.block, block_rows, t.block, sum, 0, body, views...);
   }
   sum.finish(partial);
 }
@@ -152,9 +154,13 @@ struct Multiplied {
   bool is_wide() const { return count > 1 && shares_matrix; }
 };
 
-/// The products of a chunk for all columns, the matrix read once for several.
+/// Block rows of several right-hand sides that are multiplied at once: so few that what memory delivers and takes
+/// between the products of one step and the next is under way while they are computed (decision 0017).
+constexpr int step_block_rows = LocalMatrix::step_of_sides, step_rows = step_block_rows * widest_block;
+
+/// The products of a step for all columns, the matrix read once for several.
 inline void multiply_all(Multiplied const& p, int slice, std::int64_t block_row, int block_rows,
-                         double (&product)[most_columns][chunk_rows]) {
+                         double (&product)[most_columns][step_rows]) {
   double const* x[most_columns];
   double* out[most_columns];
   for (int c = 0; c < p.count; ++c) {
@@ -183,7 +189,7 @@ HOSTLESS_HOST_DEVICE void sweep_of_column(Tiling const& t, int slice, double* pa
       a.matrix->multiply(slice, block_row, block_rows, column.gathered, product, ring);
       rows = Product{product, row};
     }
-    chunk<K, B>(state, row, block_rows, t.block, sum, body, rows, views...);
+    chunk<K, B>(state, row, block_rows, t.block, sum, 0, body, rows, views...);
   }
   sum.finish(partial);
 }
@@ -197,57 +203,93 @@ struct RowsToStore {
     return values[block_row.row - first + j];
   }
 };
+/// Where rows of one right-hand side wait until the next ones come: by then a load of a line finds the stores that
+/// wrote it done, however the rows lie in lines.
+struct WaitingRows {
+  alignas(64) double values[line_values + step_rows];
+  int count = 0;
+  /// Rows from `row` on, which is where those that wait end.
+  RowsToStore from(std::int64_t row) { return {values, row - count}; }
+  /// Stores those that wait: whole lines, and where no others come, all.
+  void store(double* field, std::int64_t row, bool are_last) {
+    double* const to = field + row - count;
+    auto const in_line =
+        static_cast<int>(reinterpret_cast<std::uintptr_t>(to + count) / sizeof(double) % line_values);
+    int const left = are_last ? 0 : std::min(in_line, count);
+    store_past_caches(to, values, count - left);
+    std::copy_n(values + count - left, left, values);
+    count = left;
+  }
+};
 template <bool past_caches, class View>
-HOSTLESS_HOST_DEVICE auto chunk_view(View const& view, std::int64_t offset, RowsToStore const& rows) {
+HOSTLESS_HOST_DEVICE auto step_view(View const& view, std::int64_t offset, std::int64_t row,
+                                    WaitingRows* waiting) {
   if constexpr (past_caches && std::is_same_v<View, Filled>) {
-    return rows;
+    return waiting->from(row);
   } else {
     return view.in_column(offset);
   }
 }
 template <class View>
-HOSTLESS_HOST_DEVICE void store_chunk(View const& view, std::int64_t offset, RowsToStore const& rows,
-                                      int count) {
-  if constexpr (std::is_same_v<View, Filled>)
-    store_past_caches(view.values + offset + rows.first, rows.values, count);
+HOSTLESS_HOST_DEVICE void store_waiting(View const& view, std::int64_t offset, std::int64_t row,
+                                        bool are_last, WaitingRows& waiting) {
+  if constexpr (std::is_same_v<View, Filled>) waiting.store(view.values + offset, row, are_last);
 }
 
-/// Several right-hand sides: chunk after chunk, each for all columns while caches have what they share.
-template <int K, int B, bool past_caches, class Body, class... Views>
+/// What a sweep does beside its products: nothing.
+struct NothingBetween {
+  void before_slot() const {}
+  void between(int) const {}
+};
+
+/// Several right-hand sides: step after step, each for all columns while caches have what they share.
+template <int K, int B, bool past_caches, class Between, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* partial, Multiplied const& p,
-                                           Body const& body, Views... views) {
+                                           Between const& between, Body const& body, Views... views) {
   Accumulators<K> sum[most_columns];
-  double product[most_columns][chunk_rows];
-  alignas(64) double filled[past_caches ? chunk_rows : 1];
+  double product[most_columns][step_rows];
+  WaitingRows waiting[past_caches ? most_columns : 1];
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
   for (int c = 0; c < p.count; ++c)
     sum[c].begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
-  for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
-    int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
-    std::int64_t const row = block_row * t.block;
-    multiply_all(p, slice, block_row, block_rows, product);
-    for (int c = 0; c < p.count; ++c) {
-      State const state = *p.column[c].state;
-      std::int64_t const offset = p.column[c].offset;
-      RowsToStore const rows{filled, row};
-      chunk<K, B>(state, row, block_rows, t.block, sum[c], in_column(body, offset), Product{product[c], row},
-                  chunk_view<past_caches>(views, offset, rows)...);
-      if constexpr (past_caches) (store_chunk(views, offset, rows, block_rows * t.block), ...);
+  for (std::int64_t slot = first; slot < last; slot += accumulators) {
+    between.before_slot();
+    int const in_slot = static_cast<int>(std::min<std::int64_t>(accumulators, last - slot));
+    for (int at = 0; at < in_slot; at += step_block_rows) {
+      int const block_rows = std::min(step_block_rows, in_slot - at);
+      std::int64_t const row = (slot + at) * t.block;
+      multiply_all(p, slice, slot + at, block_rows, product);
+      for (int c = 0; c < p.count; ++c) {
+        State const state = *p.column[c].state;
+        std::int64_t const offset = p.column[c].offset;
+        WaitingRows& rows = waiting[past_caches ? c : 0];
+        if constexpr (past_caches) (store_waiting(views, offset, row, false, rows), ...);
+        chunk<K, B>(state, row, block_rows, t.block, sum[c], at, in_column(body, offset),
+                    Product{product[c], row}, step_view<past_caches>(views, offset, row, &rows)...);
+        if constexpr (past_caches) rows.count += block_rows * t.block;
+      }
+      between.between((in_slot - at + step_block_rows - 1) / step_block_rows);
     }
   }
-  for (int c = 0; c < p.count; ++c) sum[c].finish(partial + p.column[c].number * p.partials_apart);
+  for (int c = 0; c < p.count; ++c) {
+    if constexpr (past_caches)
+      (store_waiting(views, p.column[c].offset, last * t.block, true, waiting[c]), ...);
+    sum[c].finish(partial + p.column[c].number * p.partials_apart);
+  }
 }
 
-template <int K, int B, class Body, class... Views>
+template <int K, int B, class Between, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, double* partial, Multiplied const& p,
-                                         Body const& body, Views... views) {
+                                         Between const& between, Body const& body, Views... views) {
   if (p.is_wide()) {
     constexpr int filled = (0 + ... + static_cast<int>(std::is_same_v<Views, Filled>));
     static_assert(filled <= 1, "rows of one field wait to be stored");
     if constexpr (filled == 1)
-      if (p.past_caches) return sweep_of_columns<K, B, true>(t, slice, partial, p, body, views...);
-    return sweep_of_columns<K, B, false>(t, slice, partial, p, body, views...);
+      if (p.past_caches) return sweep_of_columns<K, B, true>(t, slice, partial, p, between, body, views...);
+    return sweep_of_columns<K, B, false>(t, slice, partial, p, between, body, views...);
   }
+  for (std::int64_t slot = t.first(slice); slot < t.first(slice + 1); slot += accumulators)
+    between.before_slot();
   for (int c = 0; c < p.count; ++c) {
     Multiplied::Column const& column = p.column[c];
     sweep_of_column<K, B>(t, slice, partial + column.number * p.partials_apart, column,
@@ -268,7 +310,7 @@ HOSTLESS_HOST_DEVICE void operator_of_slice(Tiling const& t, int slice, State co
   for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
     int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
     std::int64_t const row = block_row * t.block;
-    chunk<0, B>(state, row, block_rows, t.block, sum, body,
+    chunk<0, B>(state, row, block_rows, t.block, sum, 0, body,
                 from.products(slice, block_row, block_rows, row, room), views...);
   }
 }

@@ -145,9 +145,12 @@ class LocalMatrix {
                 double* ring) const noexcept {
     kernel_(*view_, slice, first_block_row, block_rows, x, out, ring);
   }
+  /// Block rows after which a product of several right-hand sides may be interrupted.
+  static constexpr int step_of_sides = 32;
   /// The same of several right-hand sides, each with x and out of its own: the matrix is read once for up to
   /// four of them. The bits are those of one after the other.
   ///
+  /// first_block_row, block_rows  as above, or in steps of `step_of_sides` from there
   /// count  at least 1
   /// room   of this thread and at least so many; every x that a slice reads or that lies between has come
   void multiply(int slice, std::int64_t first_block_row, int block_rows, int count, double const* const* x,
@@ -162,8 +165,9 @@ class LocalMatrix {
   std::int64_t ring() const;
   bool reads_ghosts(int slice) const;
   GhostReads const& ghost_reads() const;
-  /// Owned rows whose x a product with the slice may read, or lie between such.
-  RowRange owned_reads(int slice) const;
+  /// Owned rows whose x a product with 256 block rows of the slice, its slot of that number, may read, or lie
+  /// between such.
+  RowRange owned_reads(int slice, int slot) const;
 
   /// Bytes of all arrays held.
   std::int64_t bytes() const;

@@ -125,9 +125,11 @@ template <int b>
 HOSTLESS_HOST_DEVICE double* waiting(MatrixView const& a, double* ring, std::int64_t block_row) {
   return ring + (block_row & (a.halved.ring - 1)) * ring_stride(b);
 }
+/// Where a slot begins; none inside it.
 inline FarRange far_range(MatrixView const& a, int s, std::int64_t first_block_row) {
-  return a.halved
-      .far_range[a.halved.first_slot[s] + (first_block_row - a.tiling.first(s)) / Tiling::accumulators];
+  std::int64_t const in_slice = first_block_row - a.tiling.first(s);
+  if (in_slice % Tiling::accumulators != 0) return {};
+  return a.halved.far_range[a.halved.first_slot[s] + in_slice / Tiling::accumulators];
 }
 
 template <int b>

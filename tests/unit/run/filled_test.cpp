@@ -46,8 +46,9 @@ Swept sweep(LocalMatrix const& matrix, int columns, std::int64_t apart, std::vec
                                              gathered.data() + c * apart, c * apart, c};
   room.begin_sweep();
   for (int s = 0; s < t.slices; ++s)
-    host::sweep_of_slice<1, 1>(t, s, swept.partials.data() + s * widest, multiplied, FillAndSum{},
-                               InMemory{gathered.data()}, fills(InMemory{swept.q.data() + before}));
+    host::sweep_of_slice<1, 1>(t, s, swept.partials.data() + s * widest, multiplied, host::NothingBetween{},
+                               FillAndSum{}, InMemory{gathered.data()},
+                               fills(InMemory{swept.q.data() + before}));
   end_of_stores_past_caches();
   return swept;
 }

@@ -31,10 +31,29 @@ struct Case {
   int rows, reach, slices, threads;
 };
 
-TEST(FormedAhead, EverySliceOnceAndBeforeItIsRead) {
-  for (Case const& c :
-       {Case{4000, 1, 16, 1}, Case{4000, 40, 16, 2}, Case{4000, 400, 16, 3}, Case{4000, 4000, 16, 3},
-        Case{4000, 40, 40, 5}, Case{40, 5, 64, 2}, Case{600, 30, 2, 3}}) {
+/// What threads have formed, block row by block row, and who.
+struct Formed {
+  std::vector<int> times, by;  // by: the thread, -1 before the sweep begins
+  int thread = -1, in_shares = 0;
+  explicit Formed(int rows)
+      : times(static_cast<std::size_t>(rows), 0), by(static_cast<std::size_t>(rows), -1) {}
+  auto former(int* counter = nullptr) {
+    return [this, counter](std::int64_t first, int count) {
+      ASSERT_GT(count, 0);
+      ASSERT_LE(count, Tiling::accumulators);
+      for (auto row = static_cast<std::size_t>(first); row < static_cast<std::size_t>(first + count); ++row) {
+        ++times[row];
+        by[row] = thread;
+      }
+      if (counter != nullptr) *counter += count;
+    };
+  }
+};
+
+TEST(FormedAhead, EveryRowOnceAndBeforeItIsRead) {
+  for (Case const& c : {Case{4000, 1, 16, 1}, Case{4000, 40, 16, 2}, Case{4000, 400, 16, 3},
+                        Case{4000, 4000, 16, 3}, Case{4000, 40, 40, 5}, Case{40, 5, 64, 2},
+                        Case{600, 30, 2, 3}, Case{9000, 300, 2, 2}, Case{9000, 2000, 4, 2}}) {
     SCOPED_TRACE(
         fmt::format("{} rows, {} apart, {} slices, {} threads", c.rows, c.reach, c.slices, c.threads));
     Oracle const a = banded(c.rows, c.reach, 7u);
@@ -43,38 +62,57 @@ TEST(FormedAhead, EverySliceOnceAndBeforeItIsRead) {
     SweepOrder const& order = matrix.order();
     std::vector<host::FormedAhead> thread;
     for (int one = 0; one < c.threads; ++one) thread.emplace_back(matrix, order, one, c.threads);
-    auto const slices = static_cast<std::size_t>(c.slices);
-    std::vector<int> times(slices, 0), by(slices, -1);  // by: the thread, -1 before the sweep begins
-    for (auto& one : thread) one.form_early([&](int s) { ++times[static_cast<std::size_t>(s)]; });
-    std::size_t late = 0;
-    auto const slice_of = [&](std::int64_t row) {
-      std::size_t s = 0;
-      while (t.first(static_cast<int>(s) + 1) <= row) ++s;
-      return s;
+    Formed formed(c.rows);
+    for (auto& one : thread) one.form_early(formed.former());
+    int for_slots = 0, in_shares = 0;
+    auto const rows_read = [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; ++row) {
+        for (auto const& [column, value] : a.row[static_cast<std::size_t>(row)]) {
+          if (column >= c.rows) continue;
+          auto const read = static_cast<std::size_t>(column);
+          ASSERT_EQ(formed.times[read], 1) << "row " << row << " reads " << column;
+          ASSERT_TRUE(formed.by[read] == -1 || formed.by[read] == formed.thread)
+              << "row " << row << " reads " << column;
+        }
+      }
     };
     for (int one = 0; one < c.threads; ++one) {
+      host::FormedAhead& ahead = thread[static_cast<std::size_t>(one)];
+      formed.thread = one;
       for (auto const* list : {&order.interior, &order.boundary}) {
         for (int const s : SweepOrder::piece_of(*list, one, c.threads)) {
-          thread[static_cast<std::size_t>(one)].form_for(s, [&](int formed) {
-            ++times[static_cast<std::size_t>(formed)];
-            by[static_cast<std::size_t>(formed)] = one;
-            late += 1;
-          });
-          for (std::int64_t row = t.first(s); row < t.first(s + 1); ++row) {
-            for (auto const& [column, value] : a.row[static_cast<std::size_t>(row)]) {
-              if (column >= c.rows) continue;
-              std::size_t const read = slice_of(column);
-              ASSERT_EQ(times[read], 1) << "row " << row << " reads " << column;
-              ASSERT_TRUE(by[read] == -1 || by[read] == one) << "row " << row << " reads " << column;
-            }
+          for (std::int64_t slot = t.first(s); slot < t.first(s + 1); slot += Tiling::accumulators) {
+            ahead.form_for_slot(formed.former(&for_slots));
+            rows_read(slot, std::min(slot + Tiling::accumulators, t.first(s + 1)));
+            for (int left = 3; left > 0; --left) ahead.form_share(left, formed.former(&in_shares));
           }
         }
       }
     }
-    for (auto& one : thread) one.form_all([&](int s) { ++times[static_cast<std::size_t>(s)]; });
-    for (std::size_t s = 0; s < slices; ++s) EXPECT_EQ(times[s], 1) << "slice " << s;
-    if (c.slices >= 8 * c.threads && c.reach < c.rows / c.slices)
-      EXPECT_GT(late, slices / 2);  // most of them while their rows are in the caches
+    for (auto& one : thread) one.form_all(formed.former());
+    for (int row = 0; row < c.rows; ++row) EXPECT_EQ(formed.times[static_cast<std::size_t>(row)], 1) << row;
+    // Most of them between products, where there are some before it is read and others do not read it.
+    if (c.rows / c.threads > 4 * c.reach && c.rows > 8 * c.threads * Tiling::accumulators) {
+      EXPECT_GT(in_shares, for_slots);
+    }
+    if (c.reach < c.rows / c.slices && c.slices >= 8 * c.threads) {
+      EXPECT_GT(for_slots + in_shares, c.rows / 2);
+    }
+  }
+}
+
+TEST(FormedAhead, ASweepMayBeginAgainAndFormAllAtOnce) {
+  Oracle const a = banded(2000, 50, 3u);
+  LocalMatrix const matrix(a.rows(), tiling_of(a, 1, 4));
+  host::FormedAhead ahead(matrix, matrix.order(), 0, 1);
+  for (int again = 0; again < 2; ++again) {
+    Formed formed(2000);
+    ahead.form_early(formed.former());
+    if (again == 0) ahead.form_for_slot(formed.former());
+    ahead.form_all(formed.former());
+    for (int const times : formed.times) EXPECT_EQ(times, 1);
+    ahead.form_share(1, formed.former());
+    for (int const times : formed.times) EXPECT_EQ(times, 1);
   }
 }
 
