@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "queue/gpu/halo_kernels.hpp"
 #include "queue/gpu/message_kernels.hpp"
 
 namespace hostless::gpu {
