@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hostless_command import Command
 
-TESTS_OF = {"solve": ("exit_codes", "solve_options", "endings", "result", "gpu"), "generate": ("problem_options",),
+TESTS_OF = {"solve": ("exit_codes", "solve_options", "general", "endings", "result", "gpu"), "generate": ("problem_options",),
             "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan", "gpu"), "report": ("report",), "predict": ("predict",), **{f"predict {what}": ("predict",) for what in ("stencil", "collective")}, "options": ("every_option",),
             "bench solve": ("bench",), "bench papers": ("bench_papers", "bench"), "bench stencil": ("bench_stencil", "stencil_gpu"),
             "bench life": ("bench_queue",), "bench neighbor": ("bench_neighbor",),

@@ -219,7 +219,7 @@ class Machine(Command):
         self.assertIn("Use --memory host", self.run_it(*solves, code=3).stderr)
         self.assertIn("Drop one", self.run_it(*solves, "--gpus-per-node", 1, "--ranks-per-node", 1, code=2).stderr)
         self.assertIn("Use --ranks-per-node", self.run_it(*solves, "--memory", "host", "--gpus-per-node", 1, code=2).stderr)
-        self.assertIn("nothing is there to add", self.run_it(*solves, "--memory", "host", "--ranks-per-node", 2, "--sums", "gpu", code=2).stderr)
+        self.assertIn("no GPU has anything to add", self.run_it(*solves, "--memory", "host", "--ranks-per-node", 2, "--sums", "gpu", code=2).stderr)
         self.assertIn("no data of nodes", self.run_it("machine", "show", "here.json").stdout)
         summed = ("predict", "collective", "--machine", "here.json", "--pattern", "allreduce", "--ranks-per-node", 2)
         self.assertAlmostEqual(self.json_of(*summed, "--nodes", 1)["points"][0]["seconds"] / sums["on_node_s"], 1)

@@ -223,6 +223,8 @@ void check_request(PredictRequest& o, CLI::App const& command) {
   if (o.gpus_per_node > 0 && o.ranks_per_node > 0)
     throw Error(ErrorCode::usage,
                 "--gpus-per-node and --ranks-per-node (a rank each is meant). Drop one of them.");
+  if (o.memory == MemoryKind::host && o.sums == "gpu")
+    throw Error(ErrorCode::usage, "--sums gpu with --memory host (no GPU has anything to add). Drop it.");
   if (o.gpus_per_node > 0 && o.memory == MemoryKind::host)
     throw Error(ErrorCode::usage,
                 "--gpus-per-node with --memory host (no GPU computes). Use --ranks-per-node.");
