@@ -84,7 +84,7 @@ TEST(QueueHalo, RandomGridsAreThoseOfGlobalIndices) {
       t.group().barrier();
       Queue queue;
       std::string const wrong =
-          test::run_random_halos(communicator, t.group(), queue, 100 * static_cast<std::uint64_t>(ranks), 40,
+          test::run_random_halos(communicator, t.group(), queue, 100 * static_cast<std::uint64_t>(ranks), 16,
                                  [](std::function<void()> const& steps) {
                                    steps();
                                    return 1;
