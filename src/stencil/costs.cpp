@@ -16,7 +16,7 @@ double seconds_since(Clock::time_point begin) {
 }
 
 /// For exchanges that are repeated because others may have been in their way.
-constexpr double patience_s = 5e-3;
+constexpr double patience_s = 2e-2;
 
 /// Rows of zeros, again and again.
 double of_a_cell(StencilKernel const& kernel) {
