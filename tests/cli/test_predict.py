@@ -27,6 +27,10 @@ class Predict(Command):
         self.assertAlmostEqual(last["efficiency"], first["seconds"] / last["seconds"] / 1024)
         self.assertAlmostEqual(last["terms"]["vectors_s"] / (96 * 512 ** 3 / 8192 / 1.6e12), 1)
 
+    def test_what_was_asked_stands_in_the_json(self):
+        report = self.json_of("predict", *POISSON, "--nodes", "1", "--gpus-per-node", 4)
+        self.assertEqual([report[key] for key in ("memory", "sums", "ranks_per_node", "gpus_per_node")], ["gpu", "gpu", 4, 4])
+
     def test_weak_scaling_keeps_the_rows_of_a_rank(self):
         points = self.points("--generate", "poisson1d", "--size", 1 << 20, "--machine", "frontier", "--nodes", "2,4,16", "--scaling", "weak")
         self.assertEqual([p["rows"] for p in points], [1 << 20, 1 << 21, 1 << 23])

@@ -206,6 +206,7 @@ int print_prediction(PredictRequest const& o) {
                {"ranks_per_node", ranks_per_node(o, all.machine)},
                {"sums", name(sums_in(o))},
                {"messages_of", o.scaling.messages_of.empty() ? Json() : Json(o.scaling.messages_of)}};
+  if (o.memory == MemoryKind::gpu) json["gpus_per_node"] = json["ranks_per_node"];  // a rank each
   for (Point const& point : all.points) json["points"].push_back(json_of(point));
   json["sources"] = all.scaling.sources;
   json["notes"] = all.scaling.notes;
