@@ -38,8 +38,8 @@ struct HaloOptions {
   /// Ready sends, with two sets of messages: whoever has heard a neighbour's message has its receive of the next one. By
   /// nccl they are standard ones.
   bool ready = false;
-  int tag =
-      0;  ///< the first of 54 that its messages have; two halos under way between the same ranks need other ones
+  /// The first of 54 that its messages have; two halos under way between the same ranks need other ones.
+  int tag = 0;
 };
 
 struct HaloStep {
