@@ -110,9 +110,12 @@ void Solver::Parts::allocate() {
   run.observer = [this](State const& s, int column) {
     bool stop = options.run.observer && options.run.observer(s, column);
     if (options.callback)
-      stop = options.callback(
-                 {s.iteration, std::sqrt(s.rr), s.target, this->column(column).fields[0], column}) ||
-             stop;
+      stop =
+          options.callback({s.iteration, std::sqrt(s.rr), s.target,
+                            options.callback_reads_x ? std::span<double const>(this->column(column).fields[0])
+                                                     : std::span<double const>(),
+                            column}) ||
+          stop;
     if (!stop && sees_null_direction(s)) return true;  // which is no wish
     if (!stop) return false;
     bool const says_why =
@@ -121,7 +124,7 @@ void Solver::Parts::allocate() {
   };
   engine = std::make_unique<host::Engine>(state, matrix.sweep(), host::Multiplier{matrix.local(), nullptr},
                                           *exchange, run, options.limits);
-  engine->x_is_observed = static_cast<bool>(options.callback);
+  engine->x_is_observed = options.callback && options.callback_reads_x;
   if (matrix.local() == nullptr) {
     engine->function = matrix.function();
     if (only_on_gpu()) engine->function = [this](double const* x, double* y) { gpu->multiply(x, y); };

@@ -197,6 +197,7 @@ TEST(Columns, CallbacksReadTheirX) {
       options.run.kind = kind;
       options.run.threads = kind == RunKind::persistent ? 2 : 1;
       std::int64_t compared = 0;
+      options.callback_reads_x = true;
       options.callback = [&](Progress const& progress) {
         std::vector<double> const x(progress.x.begin(), progress.x.end());
         if (count == 1) alone[progress.iteration] = x;
@@ -211,6 +212,37 @@ TEST(Columns, CallbacksReadTheirX) {
       solver.solve();
       if (count > 1) EXPECT_GT(compared, 10);
     }
+  }
+}
+
+// Who does not ask for x is not shown one that would have to be waited for, and changes no bit.
+TEST(Columns, CallbacksThatReadNoXSeeNone) {
+  System const a = System::path(60);
+  for (int const count : {1, 3}) {
+    std::vector<std::vector<double>> answers;
+    for (bool const reads : {false, true}) {
+      auto const transport = single_transport();
+      Matrix const matrix = Matrix::from_rows(*transport, 0, a.offset, a.column, a.value);
+      SolveOptions options;
+      options.rhs_columns = count;
+      options.callback_reads_x = reads;
+      std::int64_t calls = 0;
+      options.callback = [&](Progress const& progress) {
+        EXPECT_EQ(progress.x.size(), reads ? 60u : 0u);
+        ++calls;
+        return false;
+      };
+      Solver solver(matrix, options);
+      solver.manufacture(7);
+      Result const result = solver.solve();
+      EXPECT_GT(calls, result.iterations);
+      answers.emplace_back();
+      for (int column = 0; column < count; ++column) {
+        auto const x = solver.x(column);
+        answers.back().insert(answers.back().end(), x.begin(), x.end());
+      }
+    }
+    EXPECT_EQ(answers[0], answers[1]) << count;
   }
 }
 

@@ -40,8 +40,8 @@ struct Progress {
   std::int64_t iteration;
   double residual_norm;  ///< of the recurrence
   double target;         ///< |b - A x| must fall below this
-  /// This rank's x of the iteration, in local order, while the callback runs; empty in runs on a GPU, which
-  /// keep it there.
+  /// This rank's x of the iteration, in local order, while the callback runs; empty without
+  /// SolveOptions::callback_reads_x.
   std::span<double const> x = {};
   int column = 0;  ///< of SolveOptions::rhs_columns; with GPUs the first one that goes on
 };
@@ -86,7 +86,9 @@ struct SolveOptions {
   /// it is called now and then, with the iteration that the rank's kernels are at, so that ranks are told
   /// different ones: it may not call what all ranks must call together.
   std::function<bool(Progress const&)> callback;
-  bool callback_reads_x = false;  ///< Progress::x must be there: refused on a GPU
+  /// Progress::x is there: so x may not wait for the next product, which reads the same direction. Refused on
+  /// a GPU, which keeps x.
+  bool callback_reads_x = false;
   /// Written every checkpoint_every iterations, atomically; on the processor once more where the iteration
   /// limit or a wish ends the solve.
   std::string checkpoint_file;
