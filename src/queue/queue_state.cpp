@@ -30,7 +30,7 @@ class Turns {
     if (polls_ < spins) {
       backoff_.pause();
     } else if (polls_ < yields) {
-      std::this_thread::yield();
+      Backoff::give_core_away();
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }

@@ -18,7 +18,7 @@ class Backoff {
       __builtin_ia32_pause();
 #endif
     } else if (polls_ < yields) {
-      std::this_thread::yield();
+      give_core_away();
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
@@ -27,8 +27,22 @@ class Backoff {
   /// after every yield or nap, which may have taken milliseconds on a busy machine.
   bool look() const { return polls_ >= spins || (polls_ & 63u) == 0; }
 
+  /// Yields. Who yields to others that compute is back after their time slice, who wakes from a nap goes before
+  /// them: so after a yield that took long this thread naps instead, for a while.
+  static void give_core_away() {
+    auto const from = Clock::now();
+    if (from < crowded_until) {
+      std::this_thread::sleep_for(std::chrono::microseconds(5));
+      return;
+    }
+    std::this_thread::yield();
+    auto const now = Clock::now();
+    if (now - from > std::chrono::microseconds(300)) crowded_until = now + std::chrono::milliseconds(50);
+  }
+
  private:
   static constexpr unsigned spins = 200, yields = 20000;
+  static inline thread_local Clock::time_point crowded_until;  // as far as this thread has seen
   unsigned polls_ = 0;
 };
 

@@ -2,7 +2,6 @@
 #include <cstring>
 #include <exception>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "device/on_device.hpp"
@@ -10,6 +9,7 @@
 #include "exchange/gpu/exchange_library.hpp"
 #include "exchange/gpu/packed_items.hpp"
 #include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {
@@ -131,7 +131,7 @@ class FieldExchange final : public BoundExchange {
         lose();
         return false;
       }
-      if (polls % 64 == 0) std::this_thread::yield();
+      if (polls % 64 == 0) Backoff::give_core_away();
     }
     return true;
   }

@@ -7,6 +7,7 @@
 
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/order.hpp"
+#include "hostless/base/wait.hpp"
 #include "transport/memory/opened_memory.hpp"
 
 namespace hostless::gpu {
@@ -151,7 +152,7 @@ void LookingQueue::let_go() {
       throw Error(ErrorCode::environment, "a rank was lost and kernels go on waiting for it (" +
                                               endpoint_->describe() + " does not give up). End the program.");
     }
-    std::this_thread::yield();
+    Backoff::give_core_away();
   }
   forget_recorded();
   endpoint_->settle();

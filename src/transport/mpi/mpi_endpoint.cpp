@@ -5,8 +5,8 @@
 #include <array>
 #include <climits>
 #include <string>
-#include <thread>
 
+#include "hostless/base/wait.hpp"
 #include "transport/binding.hpp"
 #include "transport/mpi/mpi_world.hpp"
 
@@ -138,7 +138,7 @@ class MpiEndpoint final : public Endpoint {
   // A poll through an MPI library can take microseconds: some hundred of them, as a waiting thread makes
   // before it gives its core away, are too many when the rank it waits for needs that core.
   bool in_vain() const {
-    if (world_->crowded) std::this_thread::yield();
+    if (world_->crowded) Backoff::give_core_away();
     return false;
   }
 

@@ -8,6 +8,7 @@
 #include "device/loaded_library.hpp"
 #include "device/on_device.hpp"
 #include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "transport/stream/stragglers.hpp"
 #include "transport/stream/stream_endpoint.hpp"
 
@@ -190,7 +191,7 @@ void NcclRanks::abort() noexcept {
 void NcclRanks::settle() noexcept {
   if (!aborter_.joinable()) return;
   Deadline const deadline = Deadline::after(patience_s_);
-  while (!is_aborted_->load() && !deadline.passed()) std::this_thread::yield();
+  while (!is_aborted_->load() && !deadline.passed()) Backoff::give_core_away();
   if (is_aborted_->load()) {
     aborter_.join();  // bounded: it has ended
   } else {

@@ -1,6 +1,5 @@
 #include "transport/stream/stream_endpoint.hpp"
 
-#include <thread>
 #include <utility>
 
 #include "hostless/base/deadline.hpp"
@@ -30,7 +29,7 @@ bool StreamEndpoint::wait(Stream const& stream) {
     }
     if (polls % polls_between_looks != 0) continue;
     if (failed() || deadline.passed()) return false;
-    std::this_thread::yield();
+    Backoff::give_core_away();
   }
   return !failed();  // what waited may have given up by itself
 }
