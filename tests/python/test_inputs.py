@@ -324,6 +324,9 @@ def test_not_symmetric_is_refused_with_its_place():
     for matrix in (dense, sp.csr_array(dense)):
         with pytest.raises(hostless.BadInputError, match=r"not symmetric: A\[\d, \d\]"):
             hostless.cg(matrix, np.ones(12))
+    huge = sp.csr_array([[1e308, 1e308], [-1e308, 1e308]])  # whose difference overflows
+    with pytest.raises(hostless.BadInputError, match="not symmetric"):
+        hostless.cg(huge, np.ones(2))
     lower = sp.csr_array(np.tril(system().toarray()))
     with pytest.raises(ValueError, match="not symmetric"):
         hostless.cg(lower, np.ones(12))

@@ -86,7 +86,9 @@ HOSTLESS_HOST_DEVICE double mirror_difference(RowsOfCaller const& a, std::int64_
   if (value == other) return 0;
   double const diagonals = sqrt(fabs(entry_at(a, row, row))) * sqrt(fabs(entry_at(a, column, column)));
   double const size = fmax(fmax(fabs(value), fabs(other)), diagonals);
-  double const difference = fabs(value - other) / size;
+  double difference = fabs(value - other) / size;
+  if (value - value == 0 && other - other == 0 && difference - difference != 0)  // which fp64 does not hold
+    difference = fabs(0.5 * value - 0.5 * other) / (0.5 * size);
   return difference - difference == 0 ? difference : 0.0;
 }
 

@@ -54,6 +54,16 @@ std::string problem_of_field(HaloField const& field, std::size_t axes) {
   return {};
 }
 
+// Bytes of so many cells, `beyond_memory` where no memory has as many.
+constexpr std::int64_t beyond_memory = std::numeric_limits<std::int64_t>::max();
+std::int64_t bytes_along(HaloHead const& head, HaloArray const& array, int axis) {
+  std::int64_t bytes;
+  return __builtin_mul_overflow(array.stride[axis], std::int64_t{head.size[axis]} + 2 * head.width[axis],
+                                &bytes)
+             ? beyond_memory
+             : bytes;
+}
+
 HaloArray array_of(HaloField const& field, HaloHead const& head, int first) {
   HaloArray array;
   array.cells = static_cast<std::byte*>(field.cells);
@@ -63,7 +73,7 @@ HaloArray array_of(HaloField const& field, HaloHead const& head, int first) {
   for (int a = halo_axes - 1; a >= 0; --a) {
     bool const is_said = a >= first && !field.strides.empty();
     array.stride[a] = is_said ? field.strides[static_cast<std::size_t>(a - first)] : close;
-    close = array.stride[a] * (head.size[a] + 2 * head.width[a]);
+    close = bytes_along(head, array, a);
   }
   array.unit = unit_of(array);
   return array;
@@ -72,10 +82,13 @@ HaloArray array_of(HaloField const& field, HaloHead const& head, int first) {
 std::string problem_of_strides(HaloHead const& head, HaloArray const& array, int first) {
   std::int64_t least = array.item_bytes;
   for (int a = halo_axes - 1; a >= first; --a) {
-    if (array.stride[a] < least || array.stride[a] > std::numeric_limits<std::int64_t>::max() >> 34)
+    if (array.stride[a] < least)
       return "a stride of " + std::to_string(array.stride[a]) + " bytes where " + std::to_string(least) +
              " is what lies inside it (cells may not overlap). Give strides from the first axis to the last.";
-    least = array.stride[a] * (head.size[a] + 2 * head.width[a]);
+    least = bytes_along(head, array, a);
+    if (least == beyond_memory)
+      return "a stride of " + std::to_string(array.stride[a]) + " bytes along an axis of " +
+             std::to_string(head.size[a]) + " cells (no memory has as many bytes). Correct one of both.";
   }
   return {};
 }

@@ -179,6 +179,11 @@ class QueueHalo::State {
 
   void check_run(Queue const& queue) const {
     if (!is_in_run_ || run_.lock() == queue.state_) return;
+    if (run_.expired())
+      throw QueueError(
+          Refusal::other_queue,
+          "a step of a halo with ready sends whose queue has gone in the middle of a run (it had "
+          "started receives there, which nobody can end). Make another halo.");
     throw QueueError(Refusal::other_queue,
                      "a step of a halo with ready sends on another queue than the step before (which has "
                      "started receives there). End that run first.");

@@ -10,7 +10,7 @@ namespace hostless::bench {
 namespace {
 
 /// Row r has entries in columns r / 2 and r, but row 0 has none. All rows are of one rank.
-class OnOneRank final : public RowSource {
+class OnOneRank : public RowSource {
  public:
   OnOneRank(std::int64_t rows, int owner, int rank)
       : rows_(rows), first_(rank > owner ? rows : 0), last_(rank < owner ? 0 : rows) {}
@@ -96,6 +96,20 @@ TEST(BenchRowProducts, EveryWayIsRightAndCounted) {
       EXPECT_EQ(timings[k].gathered, 8 * 3 * (what.ways[k].needed_rows ? 1 + 2 + 2 : 2 + 3 + 3));
       EXPECT_EQ(timings[k].calls, 2 + 2 + 3 * 3);
     }
+  });
+}
+
+TEST(BenchRowProducts, WhatOverflowsIsNoFault) {
+  struct Huge final : OnOneRank {
+    using OnOneRank::OnOneRank;
+    void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
+      OnOneRank::panel(first, count, out);
+      for (std::size_t k = 0; k < out.value.size(); ++k) out.value[k] = k % 2 == 0 ? 1e308 : -1e308;
+    }
+  };
+  run_with_threads_transport(2, [](Transport& transport) {
+    RowProduct const what = product_of(transport, Huge(10, 0, transport.group().rank()), 2);
+    EXPECT_EQ(row_product(transport, what, brief()).size(), what.ways.size());
   });
 }
 

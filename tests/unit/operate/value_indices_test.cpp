@@ -162,6 +162,9 @@ TEST(ValueIndices, EntriesAreComparedWithTheirMirrors) {
   differs = false;
   EXPECT_EQ(Square(nan, 0).worst(differs), 0) << "the solve finds it";
   EXPECT_TRUE(differs);
+  Square huge(-1e308, 0);
+  huge.value[1] = 1e308;
+  EXPECT_DOUBLE_EQ(huge.worst(differs), 2) << "a difference that fp64 does not hold";
 }
 
 /// With as many threads as may be, and more than there are slices.

@@ -164,6 +164,9 @@ TEST(QueueHalo, WhatOneRankSaysWrongIsRefusedOnAll) {
   expect_on_all(usage, "without cells", on_rank_2([](Wanted& w) { w.fields[0].cells = nullptr; }));
   expect_on_all(usage, "may not overlap", on_rank_2([](Wanted& w) { w.fields[0].strides = {24, 8}; }));
   expect_on_all(usage, "may not overlap", on_rank_2([](Wanted& w) { w.fields[0].strides = {8, 32}; }));
+  expect_on_all(usage, "no memory has as many", on_rank_2([](Wanted& w) {
+                  w.fields[0].strides = {std::int64_t{1} << 61, 8};
+                }));
   expect_on_all(usage, "3 strides", on_rank_2([](Wanted& w) { w.fields[0].strides = {32, 8, 8}; }));
   expect_on_all(usage, "0 fields", on_rank_2([](Wanted& w) { w.fields.clear(); }));
   expect_on_all(usage, "17 fields", on_rank_2([](Wanted& w) { w.fields.resize(17, w.fields[0]); }));
@@ -201,6 +204,13 @@ TEST(QueueHalo, WhatRanksSayOtherwiseIsAMismatchOnAll) {
                 on_rank_3([](Wanted& w) { w.fields[0].element = Datatype::i64; }));
   expect_on_all(Refusal::mismatch, "ready sends", on_rank_3([](Wanted& w) { w.options.ready = true; }));
   expect_on_all(Refusal::mismatch, "first tag", on_rank_3([](Wanted& w) { w.options.tag = 1; }));
+  // Rows that lie far apart.
+  EXPECT_EQ(refused(
+                [](Wanted& w, int) {
+                  w.fields[0].strides = {std::int64_t{1} << 40, 8};
+                },
+                ""),
+            std::vector<std::optional<Refusal>>(4));
   // Boxes of other sizes that fit.
   EXPECT_EQ(refused(
                 [](Wanted& w, int rank) {
@@ -252,6 +262,17 @@ TEST(QueueHalo, AStepIsRefusedAsAWhole) {
   ready.enqueue_gather(second, {.ends_run = true});
   second.wait();
   EXPECT_EQ(cells[0], 27);
+  auto third = std::make_unique<Queue>();
+  ready.enqueue_gather(*third);
+  third->wait();
+  third.reset();
+  try {
+    ready.enqueue_gather(second);
+    ADD_FAILURE() << "a run went on whose queue has gone";
+  } catch (QueueError const& e) {
+    EXPECT_EQ(e.why(), Refusal::other_queue);
+    EXPECT_NE(std::string(e.what()).find("Make another halo"), std::string::npos) << e.what();
+  }
 }
 
 // What was enqueued goes on when the halo has gone, also in a run that was not ended.
