@@ -25,9 +25,9 @@ if(HOSTLESS_SANITIZE)
     endif()
   endif()
 endif()
-if(CMAKE_UNITY_BUILD)  # files that are compiled together hide each other's names; apart they are warned about
-  target_compile_options(hostless_flags INTERFACE $<BUILD_INTERFACE:-Wno-shadow>)
-endif()
+# Files that are compiled together hide each other's names; apart they are warned about.
+target_compile_options(hostless_flags INTERFACE
+  $<BUILD_INTERFACE:$<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow>>)
 if(HOSTLESS_COVERAGE)
   target_compile_options(hostless_flags INTERFACE $<BUILD_INTERFACE:--coverage;-O1>)
   target_link_options(hostless_flags INTERFACE $<BUILD_INTERFACE:--coverage>)

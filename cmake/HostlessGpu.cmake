@@ -67,8 +67,10 @@ else()
   endif()
   # Without inlining, at -O0, it does not compile. Loops stay loops (blocks of 3: 80 s instead of 560), instructions in the order
   # they were written in.
-  list(APPEND hostless_hip_flags -O1 -Xarch_host -O0 -fno-unroll-loops -mllvm -enable-misched=false -DHOSTLESS_GPU_QUICK -DHOSTLESS_STENCIL_SAMPLE)
-  list(APPEND hostless_cuda_flags -DHOSTLESS_STENCIL_SAMPLE)  # of the many shapes of tiles one
+  list(APPEND hostless_hip_flags -O1 -Xarch_host -O0 -fno-unroll-loops -mllvm -enable-misched=false -DHOSTLESS_GPU_QUICK
+    -DHOSTLESS_STENCIL_SAMPLE -DHOSTLESS_FEW_BLOCKS)
+  # Of the many shapes of tiles one, of the sizes of blocks three.
+  list(APPEND hostless_cuda_flags -DHOSTLESS_STENCIL_SAMPLE -DHOSTLESS_FEW_BLOCKS)
 endif()
 set(hostless_hip_link -Wl,--no-undefined)
 foreach(architecture IN LISTS HOSTLESS_HIP_ARCHITECTURES)

@@ -1,24 +1,28 @@
 // The instances of all methods of the list, of their variants and of all block sizes.
+#include <iterator>
+#include <utility>
+
 #include "solve/gpu/instance.hpp"
 #include "solve/methods/methods.hpp"
 
 namespace hostless::gpu {
 namespace {
 
+// As cmake/GpuLibraries.cmake has them. A library that only has to compile knows few.
+#if defined(HOSTLESS_FEW_BLOCKS)
+constexpr int blocks[] = {1, 3, 6};
+#else
+constexpr int blocks[] = {1, 2, 3, 4, 6};
+#endif
+
 template <class Descriptor, Variant variant>
 Instance const& of_block(int block) {
-  switch (block) {
-    case 2:
-      return instance_of<Descriptor, variant, 2>();
-    case 3:
-      return instance_of<Descriptor, variant, 3>();
-    case 4:
-      return instance_of<Descriptor, variant, 4>();
-    case 6:
-      return instance_of<Descriptor, variant, 6>();
-    default:
-      return instance_of<Descriptor, variant, 1>();
+  Instance const* found = nullptr;
+  [&]<std::size_t... k>(std::index_sequence<k...>) {
+    ((blocks[k] == block ? void(found = &instance_of<Descriptor, variant, blocks[k]>()) : void()), ...);
   }
+  (std::make_index_sequence<std::size(blocks)>{});
+  return *found;
 }
 
 template <class Descriptor>
