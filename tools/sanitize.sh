@@ -12,14 +12,15 @@ without='mpi|_ofi|_composite|install|^check_|tools_self_test|^device_[^k]|^repor
 case "$preset" in
   asan-ubsan)
     with='.'
-    # tsan has both contracts; what the others run is run by shorter ones.
-    without+='|^[^q].*_contract_threads|_contract_processes|^protocols|^numerics_ordered|^device_'
+    # tsan has all contracts; what the others run is run by shorter ones.
+    without+='|^[^q].*_contract_threads|_contract_processes|^transport_contract_nodes|^solve_contract_loopback'
+    without+='|^exchange_random_nodes|^protocols|^numerics_ordered|^device_'
     ;;
   tsan)
     with='base|transport|thread|queue|exchange|run|solve|contract|machine|files|fault|operate_places|^cli_'
     without+='|files_malformed|files_failing'  # they have an operator new of their own, as clang's ThreadSanitizer does
     # Of the command checkpoints, plans and the launcher, whose processes are real ones (cli_endings, cli_plan, cli_starts).
-    without+='|^cli_([^esp]|e[^n]|s[^t]|p[^l])'
+    without+='|^cli_([^esp]|e[^n]|s[^t]|st[^a]|p[^l])'
     ;;
   -h | --help) sed -n '2,7s/^# //p' "$0"; exit 0 ;;
   *) sed -n '2,7s/^# //p' "$0" >&2; exit 2 ;;

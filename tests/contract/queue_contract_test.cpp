@@ -129,7 +129,7 @@ std::string bounded(Transport& transport) {
   queue.set_limit(30);
   std::atomic<bool> open{false};
   queue.enqueue_function([&] {
-    while (!open.load()) std::this_thread::yield();
+    while (!open.load()) Backoff::give_core_away();
   });
   std::string wrong;
   auto const refused = [&](std::span<Request* const> requests) {
@@ -146,7 +146,7 @@ std::string bounded(Transport& transport) {
   queue.enqueue_start({&r, 1});
   if (!refused({&s, 1})) wrong = "a fourth start was not refused";
   open.store(true);
-  for (bool sent = false; !sent; sent = !refused({&s, 1})) std::this_thread::yield();
+  for (bool sent = false; !sent; sent = !refused({&s, 1})) Backoff::give_core_away();
   queue.enqueue_wait(both);
   queue.wait();
   if (send.status().starts != 2 || receive.status().starts != 2 || in != out) wrong += " a start is missing";

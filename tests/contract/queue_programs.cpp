@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/variable.hpp"
+#include "hostless/base/wait.hpp"
 #include "queue_home.hpp"
 
 namespace hostless::test {
@@ -268,7 +269,7 @@ class Rank {
     match(some);
     for (Request& one : matches) {
       if (own.one_in(2)) {
-        while (!one.test()) std::this_thread::yield();
+        while (!one.test()) Backoff::give_core_away();
       } else {
         one.wait();
       }
@@ -301,7 +302,7 @@ class Rank {
       if (own.one_in(20)) {
         int const naps = own.below(30);
         queue.enqueue_function([naps] {
-          for (int k = 0; k < naps; ++k) std::this_thread::yield();
+          for (int k = 0; k < naps; ++k) Backoff::give_core_away();
         });
       }
       if (own.one_in(200)) std::this_thread::sleep_for(std::chrono::microseconds(own.below(300)));

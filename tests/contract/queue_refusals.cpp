@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <span>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "api/guarded.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/queue.h"
 #include "queue_home.hpp"
 #include "queue_refusal_setting.hpp"
@@ -37,7 +37,7 @@ template <class Then>
 int while_unreached(Setting& s, Then const& then) {
   std::atomic<bool> goes_on{false};
   auto const hold = [](void* flag) {
-    while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
+    while (!static_cast<std::atomic<bool>*>(flag)->load()) Backoff::give_core_away();
   };
   // Over MPI without a thread the function is called at once, and would hold this thread.
   bool const held = s.transport.transport->capabilities().threads_as_ranks;

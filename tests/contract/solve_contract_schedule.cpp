@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "hostless/base/wait.hpp"
+
 namespace hostless::contract {
 namespace {
 
@@ -53,7 +55,7 @@ void Schedule::arrive(int thread) {
   int const party = rank_ * threads_count_ + thread;
   std::uint64_t const z =
       mixed(mixed(seed_ + static_cast<unsigned>(party)) + static_cast<std::uint64_t>(barrier));
-  if ((z & 7) == 0) std::this_thread::yield();
+  if ((z & 7) == 0) Backoff::give_core_away();
   if (late_party(seed_, barrier) == party)
     std::this_thread::sleep_for(std::chrono::microseconds(20 + (z >> 8) % 80));
   mine.arrivals.push_back(Clock::now().time_since_epoch().count());

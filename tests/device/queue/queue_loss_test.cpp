@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "hostless/base/wait.hpp"
 #include "on_gpus.hpp"
 #include "spinning_wait.hpp"
 
@@ -175,7 +176,7 @@ class Gate {
  public:
   explicit Gate(Queue& queue) {
     queue.enqueue_function([is_open = is_open_] {
-      while (!is_open->load()) std::this_thread::yield();
+      while (!is_open->load()) Backoff::give_core_away();
     });
   }
   ~Gate() { open(); }

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
+#include "hostless/base/wait.hpp"
 
 namespace hostless::test {
 namespace {
@@ -14,7 +14,7 @@ double seconds_since(Clock::time_point begin) {
 }
 template <class Poll>
 double until(Clock::time_point begin, Poll const& poll) {
-  while (!poll() && seconds_since(begin) < 10) std::this_thread::yield();
+  while (!poll() && seconds_since(begin) < 10) Backoff::give_core_away();
   return seconds_since(begin);
 }
 

@@ -81,7 +81,7 @@ TEST(Loss, ALoopOfTestsEnds) {
       auto const begin = Clock::now();
       auto const waited = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
       wire.start();
-      while (!wire.test() && !wire.lost() && waited() < 240) std::this_thread::yield();
+      while (!wire.test() && !wire.lost() && waited() < 240) Backoff::give_core_away();
       over = true;
       EXPECT_TRUE(wire.lost());
       EXPECT_FALSE(wire.test());
@@ -119,7 +119,7 @@ TEST(Loss, TimeBetweenTwoCallsIsNobodysSilence) {
       started = true;
       until(answered);
     }
-    while (!wire.test() && !wire.lost()) std::this_thread::yield();
+    while (!wire.test() && !wire.lost()) Backoff::give_core_away();
     EXPECT_FALSE(wire.lost());
     EXPECT_EQ(ghost, 8 - me);
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/plan/routes.hpp"
 #include "hostless/transport/transport.hpp"
 #include "plan_cases.hpp"
@@ -63,7 +64,7 @@ void expect_nobody_waits_in_a_test() {
       Deadline const deadline = Deadline::after(240);
       MessageState how_far = gpu.calls().test();
       for (; how_far == MessageState::under_way && !deadline.passed(); how_far = gpu.calls().test())
-        std::this_thread::yield();
+        Backoff::give_core_away();
       EXPECT_EQ(how_far, MessageState::complete);
       EXPECT_EQ(gpu.calls().test(), MessageState::complete) << "it stays so";
       transport.group().barrier();

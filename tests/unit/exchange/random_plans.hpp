@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "hostless/base/wait.hpp"
 #include "hostless/exchange/exchange.hpp"
 #include "hostless/exchange/patterns.hpp"
 #include "hostless/exchange/reverse_exchange.hpp"
@@ -99,7 +100,7 @@ class Wrong {
 };
 
 inline void dawdle(std::mt19937& random) {
-  if (random() % 8 == 0) std::this_thread::yield();
+  if (random() % 8 == 0) Backoff::give_core_away();
   if (random() % 64 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -50,12 +51,12 @@ TEST(Requests, OrderWhatIsSaidAndAnswered) {
     std::mt19937 random(3);
     for (int number = 1; number <= count; ++number) {
       said = number;
-      if (random() % 16 == 0) std::this_thread::yield();
+      if (random() % 16 == 0) Backoff::give_core_away();
       word.store(request_of(static_cast<std::uint64_t>(number), number % 5), std::memory_order_release);
       Deadline const deadline = Deadline::after(240);
       while (answer.load(std::memory_order_acquire) != static_cast<std::uint64_t>(number) &&
              !deadline.passed())
-        std::this_thread::yield();
+        Backoff::give_core_away();
       if (brought != 10.0 * number + number % 5) ++wrong;
     }
   });
@@ -64,7 +65,7 @@ TEST(Requests, OrderWhatIsSaidAndAnswered) {
   for (int done = 0; done < count && !deadline.passed();) {
     int const job = requests.asked(word.load(std::memory_order_acquire));
     if (job == Requests::none) {
-      std::this_thread::yield();
+      Backoff::give_core_away();
       continue;
     }
     brought = 10 * said + job;

@@ -11,10 +11,10 @@
 #include <limits>
 #include <memory>
 #include <random>
-#include <thread>
 
 #include "exchange/stream_rounds.hpp"
 #include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/plan/routes.hpp"
 #include "message_cases.hpp"
 #include "transport/stream/signals.hpp"
@@ -78,7 +78,7 @@ class PlayedRank final : public SignalQueue {
   }
   void put(SignalPut const& put) override {
     queue([this, put] {
-      if (random_() % 8 == 0) std::this_thread::yield();
+      if (random_() % 8 == 0) Backoff::give_core_away();
       auto& there = memories_[static_cast<std::size_t>(put.rank)];
       std::memcpy(reinterpret_cast<std::byte*>(there.data()) + put.to, at(put.from),
                   static_cast<std::size_t>(put.bytes));
@@ -181,7 +181,7 @@ class PlayedRank final : public SignalQueue {
       Arrival const found = arrival_of(signal.load(std::memory_order_acquire), expected);
       if (found == Arrival::whole) return;
       if (found == Arrival::broken || deadline.passed()) lost_ = true;
-      std::this_thread::yield();
+      Backoff::give_core_away();
     }
   }
 

@@ -15,6 +15,7 @@
 
 #include "halos/queue_halos.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/base/wait.hpp"
 
 namespace hostless {
 namespace {
@@ -286,7 +287,7 @@ TEST(QueueHalo, MessagesOutliveIt) {
       Queue queue;
       std::atomic<bool> goes_on{false};
       queue.enqueue_function([&] {
-        while (!goes_on.load()) std::this_thread::yield();
+        while (!goes_on.load()) Backoff::give_core_away();
       });
       {
         QueueHalo halo(communicator, {{2, 1}, {true, true}, {1, 1}}, {{cells.data(), sizeof(double)}},

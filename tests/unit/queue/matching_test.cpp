@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
 
+#include "hostless/base/wait.hpp"
 #include "hostless/queue/queue.hpp"
 #include "played_library.hpp"
 #include "queue/offer.hpp"
@@ -166,7 +166,7 @@ TEST(QueueMatching, ALateOtherSideIsTold) {
       t.group().barrier();
       later.free();
     } else {
-      while (!given_up.load()) std::this_thread::yield();
+      while (!given_up.load()) Backoff::give_core_away();
       auto const began = std::chrono::steady_clock::now();
       EXPECT_NE(text_of_error(ErrorCode::peer_lost, [&] { match_one(request); }).find("rank 0 has given up"),
                 std::string::npos);

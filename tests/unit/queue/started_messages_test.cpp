@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "hostless/base/wait.hpp"
+
 namespace hostless {
 namespace {
 
@@ -18,7 +20,7 @@ TEST(StartedMessages, OfSeveralThreadsAreCountedTogether) {
   std::atomic<int> here{0};
   auto const start_and_end = [&](std::size_t messages) {
     ++here;
-    while (here.load() < 4) std::this_thread::yield();  // else the first has ended when the last begins
+    while (here.load() < 4) Backoff::give_core_away();  // else the first has ended when the last begins
     for (int k = 0; k < tries; ++k) {
       if (!started.add(messages)) continue;
       std::size_t const now = started.now();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "hostless/base/order.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/plan/routes.hpp"
 #include "run/graph_run.impl.hpp"
 #include "run/on_threads.impl.hpp"
@@ -150,7 +151,7 @@ TEST(ThreadBarrier, LongCompletionIsNoLoss) {
   std::atomic<int> there{0};  // a busy machine's threads begin when they begin
   auto const arrive = [&] {
     ++there;
-    while (there.load() < 2) std::this_thread::yield();
+    while (there.load() < 2) Backoff::give_core_away();
     barrier.arrive([] { std::this_thread::sleep_for(std::chrono::seconds(3)); });
   };
   std::thread other(arrive);

@@ -15,12 +15,12 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "device/loaded_library.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/base/wait.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -37,7 +37,7 @@ struct Rendezvous {
       arrived = 0;
       ++round;
     }
-    while (round == now) std::this_thread::yield();
+    while (round == now) Backoff::give_core_away();
   }
 };
 
@@ -135,7 +135,7 @@ TEST(Nvshmem, ProcessesPutIntoEachOther) {
     nvshmem::functions().put(words + 1, words + 2, 8, words, 1, nvshmem::add_to_signal, next, nullptr);
     nvshmem::functions().tell(words, 1, nvshmem::add_to_signal, next, nullptr);
     auto& signal = *reinterpret_cast<std::atomic<std::uint64_t>*>(words);
-    while (signal != 2) std::this_thread::yield();
+    while (signal != 2) Backoff::give_core_away();
     EXPECT_EQ(words[1], 100u + static_cast<unsigned>((rank + ranks - 1) % ranks));
     auto* const there = static_cast<std::uint64_t*>(nvshmem::functions().address_of(words, next));
     EXPECT_EQ(there[2], 100u + static_cast<unsigned>(next));

@@ -7,9 +7,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "hostless/base/wait.hpp"
 #include "transport/ofi/ofi_world.hpp"
 
 namespace hostless::ofi {
@@ -82,7 +82,7 @@ TEST_F(OfiWork, WhatIsDueAtOnceWaitsForRoom) {
     work.has_begun();
   }
   Deadline const patience = Deadline::after(60);
-  while (!work.is_done() && !patience.passed()) std::this_thread::yield();
+  while (!work.is_done() && !patience.passed()) Backoff::give_core_away();
   EXPECT_TRUE(work.is_done());
   EXPECT_EQ(*reinterpret_cast<std::uint64_t const*>(words.data()), std::uint64_t{many});
 }
@@ -143,7 +143,7 @@ class OfiLeftOver : public OfiWork {
   static bool is_completed(MessageSide& side) {
     constexpr double patience_s = 60;
     Deadline const patience = Deadline::after(patience_s);
-    while (!side.complete() && !patience.passed()) std::this_thread::yield();
+    while (!side.complete() && !patience.passed()) Backoff::give_core_away();
     return side.complete();
   }
   std::vector<std::byte> out_{100, std::byte{7}}, in_{100, std::byte{0}};

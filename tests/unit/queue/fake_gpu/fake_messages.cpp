@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "played_groups.hpp"
 #include "queue/gpu/message_library.hpp"
 #include "queue/offer.hpp"
@@ -254,7 +255,7 @@ class PlayedQueue final : public MessageStream {
         while (!state->lost && (progress = one->poll()) == queue::Progress::pending) {
           if (deadline.passed() || state->ended) progress = queue::Progress::lost;
           if (progress == queue::Progress::lost) break;
-          std::this_thread::yield();
+          Backoff::give_core_away();
         }
         if (progress != queue::Progress::done && !state->lost) state->ending = progress, state->lost = true;
       }
@@ -350,12 +351,12 @@ class PlayedBench final : public StreamBench {
     });
   }
   void wait() override {
-    while (!stream_.is_done()) std::this_thread::yield();  // bounded: as long as what is queued
+    while (!stream_.is_done()) Backoff::give_core_away();  // bounded: as long as what is queued
   }
   void hold(double limit_s) override {
     stream_.add([this, number = ++holds_, limit_s] {
       Deadline const deadline = Deadline::after(limit_s);
-      while (held_.load() != number && !deadline.passed()) std::this_thread::yield();
+      while (held_.load() != number && !deadline.passed()) Backoff::give_core_away();
       if (held_.load() != number) went_on_.store(true);
       work_for(seconds_of("PLAYED_SPIN_S"));
       std::this_thread::sleep_for(std::chrono::duration<double>(seconds_of("PLAYED_SLEEP_S")));
