@@ -1,28 +1,26 @@
 // The instances of all methods of the list, of their variants and of all block sizes.
-#include <iterator>
-#include <utility>
-
+#include "operate/with_block.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/methods/methods.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-// As cmake/GpuLibraries.cmake has them. A library that only has to compile knows few.
+// A library that only has to compile knows few of the blocks of cmake/GpuLibraries.cmake.
+constexpr bool is_compiled([[maybe_unused]] int block) {
 #if defined(HOSTLESS_FEW_BLOCKS)
-constexpr int blocks[] = {1, 3, 6};
+  return block != 2 && block != 4;
 #else
-constexpr int blocks[] = {1, 2, 3, 4, 6};
+  return true;
 #endif
+}
 
 template <class Descriptor, Variant variant>
 Instance const& of_block(int block) {
-  Instance const* found = nullptr;
-  [&]<std::size_t... k>(std::index_sequence<k...>) {
-    ((blocks[k] == block ? void(found = &instance_of<Descriptor, variant, blocks[k]>()) : void()), ...);
-  }
-  (std::make_index_sequence<std::size(blocks)>{});
-  return *found;
+  return *with_block(block, [](auto size) -> Instance const* {
+    constexpr int compiled = is_compiled(size) ? int{size} : 1;
+    return &instance_of<Descriptor, variant, compiled>();
+  });
 }
 
 template <class Descriptor>
