@@ -109,13 +109,11 @@ void Solver::Parts::allocate() {
   };
   run.observer = [this](State const& s, int column) {
     bool stop = options.run.observer && options.run.observer(s, column);
-    if (options.callback)
-      stop =
-          options.callback({s.iteration, std::sqrt(s.rr), s.target,
-                            options.callback_reads_x ? std::span<double const>(this->column(column).fields[0])
-                                                     : std::span<double const>(),
-                            column}) ||
-          stop;
+    if (options.callback) {
+      std::span<double const> x;
+      if (options.callback_reads_x) x = this->column(column).fields[0];
+      stop = options.callback({s.iteration, std::sqrt(s.rr), s.target, x, column}) || stop;
+    }
     if (!stop && sees_null_direction(s)) return true;  // which is no wish
     if (!stop) return false;
     bool const says_why =
