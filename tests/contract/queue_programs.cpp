@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/variable.hpp"
+#include "drawn_bytes.hpp"
 #include "hostless/base/wait.hpp"
 #include "queue_home.hpp"
 
@@ -129,15 +130,16 @@ Program draw_program(Draw& draw, int ranks) {
   return program;
 }
 
-std::byte byte_of(std::uint64_t seed, std::size_t thing, int epoch, int source, std::size_t k) {
-  std::uint64_t const h = (seed * 31 + thing * 7919 + static_cast<std::uint64_t>(epoch) * 104729 +
-                           static_cast<std::uint64_t>(source) * 15485863 + k * 2654435761u) *
-                          0x9e3779b97f4a7c15u;
-  return static_cast<std::byte>(h >> 56);
+DrawnBytes drawn_for(std::uint64_t seed, std::size_t thing, int epoch, int source) {
+  return DrawnBytes(seed * 31 + thing * 7919 + static_cast<std::uint64_t>(epoch) * 104729 +
+                    static_cast<std::uint64_t>(source) * 15485863);
 }
 // Whole numbers, whose sum is exact.
 double number_of(std::uint64_t seed, std::size_t thing, int epoch, int source, std::size_t k) {
-  return static_cast<double>(std::to_integer<int>(byte_of(seed, thing, epoch, source, k)));
+  std::uint64_t const h = (seed * 31 + thing * 7919 + static_cast<std::uint64_t>(epoch) * 104729 +
+                           static_cast<std::uint64_t>(source) * 15485863 + k * 2654435761u) *
+                          0x9e3779b97f4a7c15u;
+  return static_cast<double>(h >> 56);
 }
 
 // What functions of a queue fill and look at, and where requests have it: there, or in memory of a GPU's that
@@ -327,8 +329,8 @@ class Rank {
     bool const sends =
         thing.kind == Kind::message ? mine.side == 0 : thing.kind == Kind::broadcast && thing.source == rank_;
     std::span<std::byte> const buffer = mine.buffer.here;
-    for (std::size_t k = 0; k < buffer.size(); ++k)
-      buffer[k] = sends ? byte_of(seed_, mine.thing, epoch, thing.source, k) : std::byte{0xee};
+    if (sends) drawn_for(seed_, mine.thing, epoch, thing.source).fill(buffer.data(), buffer.size());
+    if (!sends) fill_unsent(buffer.data(), buffer.size());
     std::span<double> const from = (mine.thing % 2 == 0 ? mine.result : mine.from).here;
     for (std::size_t k = 0; k < from.size(); ++k) from[k] = number_of(seed_, mine.thing, epoch, rank_, k);
   }
@@ -337,11 +339,9 @@ class Rank {
     long wrong = 0;
     std::span<std::byte> const buffer = mine.buffer.here;
     std::span<double> const result = mine.result.here;
-    for (std::size_t k = 0; k < buffer.size(); ++k) {
-      std::byte const right =
-          k < thing.bytes ? byte_of(seed_, mine.thing, epoch, thing.source, k) : std::byte{0xee};
-      wrong += buffer[k] != right;
-    }
+    std::size_t const sent = std::min(thing.bytes, buffer.size());
+    wrong += drawn_for(seed_, mine.thing, epoch, thing.source).differing(buffer.data(), sent);
+    wrong += differing_unsent(buffer.data() + sent, buffer.size() - sent);
     for (std::size_t k = 0; k < result.size(); ++k) {
       double right = 0;
       for (int r = 0; r < ranks_; ++r) right += number_of(seed_, mine.thing, epoch, r, k);

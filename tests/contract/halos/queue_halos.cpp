@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
 #include <random>
+#include <tuple>
 #include <vector>
 
+#include "drawn_bytes.hpp"
 #include "hostless/queue/halo.hpp"
 #include "queue_home.hpp"
 
@@ -86,6 +87,11 @@ struct HaloWorld {
     for (std::size_t a = axes(); a-- > 0;) at[a] = rank % ranks[a], rank /= ranks[a];
     return at;
   }
+  int rank_at(Index const& position) const {
+    int rank = 0;
+    for (std::size_t a = 0; a < axes(); ++a) rank = rank * ranks[a] + static_cast<int>(position[a]);
+    return rank;
+  }
   std::int64_t along(std::size_t a) const { return a < axes() ? ranks[a] : 1; }
   std::int64_t halo(std::size_t a) const { return a < axes() ? width : 0; }
   std::int64_t size(Index const& position, std::size_t a) const {
@@ -152,54 +158,79 @@ void add_cell(GridField const& field, std::byte* to, std::byte const* from) {
   if (field.element == Datatype::i64) add_elements<std::uint64_t>(to, from, field.bytes);
 }
 
-// All ranks' arrays of one field: what halos do to them, by global indices.
+// A cell of a rank's halo, and the cell that it stands for.
+struct Ghost {
+  int owner = 0;
+  Index owned{}, ways{};  // ways: where the ghost's rank lies, seen from the owner's
+  int rank = 0;
+  Index cell{};
+};
+
+// All ghosts that are exchanged, by global indices: in the order of their owners, cells there, and ways.
+std::vector<Ghost> ghosts_of(HaloWorld const& world, int ranks) {
+  std::vector<Ghost> all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Index const position = world.position_of(rank);
+    PaddedBox(world, rank, GridField{}).each([&](Index const& cell) {
+      Ghost ghost{.rank = rank, .cell = cell};
+      Index owner{};
+      int crossed = 0;
+      for (std::size_t a = 0; a < 3; ++a) {
+        std::int64_t const inside = cell[a] - world.halo(a), extent = world.extent(a);
+        std::int64_t global = world.low(position, a) + inside;
+        if ((global < 0 || global >= extent) && !world.periodic[a]) return;
+        ghost.ways[a] = inside < 0 ? 1 : inside >= world.size(position, a) ? -1 : 0;
+        crossed += ghost.ways[a] != 0 ? 1 : 0;
+        for (global = (global + extent) % extent; global >= world.size(owner, a); ++owner[a])
+          global -= world.size(owner, a);
+        ghost.owned[a] = global + world.halo(a);
+      }
+      if (crossed == 0 || (world.star && crossed > 1)) return;
+      ghost.owner = world.rank_at(owner);
+      all.push_back(ghost);
+    });
+  }
+  std::sort(all.begin(), all.end(), [](Ghost const& x, Ghost const& y) {
+    return std::tie(x.owner, x.owned, x.ways) < std::tie(y.owner, y.owned, y.ways);
+  });
+  return all;
+}
+
+// All ranks' arrays of one field, and what halos do to them.
 class AllRanks {
  public:
-  AllRanks(HaloWorld const& world, int ranks, GridField const& field, std::uint64_t seed)
-      : world_(world), field_(field) {
+  AllRanks(HaloWorld const& world, int ranks, std::vector<Ghost> const& ghosts, GridField const& field,
+           std::uint64_t seed)
+      : ghosts_(ghosts), field_(field) {
     std::mt19937_64 draw(seed);
     for (int r = 0; r < ranks; ++r) {
       boxes_.emplace_back(world, r, field);
       arrays_.emplace_back(boxes_.back().bytes);
-      for (std::byte& one : arrays_.back()) one = static_cast<std::byte>(draw());
-      boxes_.back().each([&](Index const& cell) {
-        set_numbers(arrays_.back().data() + boxes_.back().at(cell), draw);
-        Index const owned = owner_of(r, cell);
-        if (is_owned(r, cell)) owners_[owned] = {r, boxes_.back().at(cell)};
-      });
+      DrawnBytes(draw()).fill(arrays_.back().data(), arrays_.back().size());
+      boxes_.back().each(
+          [&](Index const& cell) { set_numbers(arrays_.back().data() + boxes_.back().at(cell), draw); });
     }
   }
   std::vector<std::byte> const& array(int rank) const { return arrays_[static_cast<std::size_t>(rank)]; }
 
   void gather() {
-    for (int r = 0; r < ranks(); ++r)
-      box(r).each([&](Index const& cell) {
-        if (is_owned(r, cell) || !is_exchanged(r, cell)) return;
-        auto const [rank, at] = owners_.at(owner_of(r, cell));
-        std::memcpy(mine(r) + box(r).at(cell), mine(rank) + at, field_.bytes);
-      });
+    for (Ghost const& one : ghosts_)
+      std::memcpy(here(one.rank, one.cell), here(one.owner, one.owned), field_.bytes);
   }
-  // Ghosts that stand for a cell, in the order of the directions in which their ranks lie, seen from its owner.
   void scatter() {
-    std::map<std::pair<int, std::size_t>, std::map<Index, std::byte*>> coming;
-    for (int r = 0; r < ranks(); ++r)
-      box(r).each([&](Index const& cell) {
-        if (is_owned(r, cell) || !is_exchanged(r, cell)) return;
-        Index const ways = ways_of(r, cell);
-        coming[owners_.at(owner_of(r, cell))][{-ways[0], -ways[1], -ways[2]}] = mine(r) + box(r).at(cell);
-      });
-    for (auto const& [owner, ghosts] : coming)
-      for (auto const& [ways, ghost] : ghosts) {
-        add_cell(field_, mine(owner.first) + owner.second, ghost);
-        std::memset(ghost, 0, field_.bytes);
-      }
+    for (Ghost const& one : ghosts_) {
+      add_cell(field_, here(one.owner, one.owned), here(one.rank, one.cell));
+      std::memset(here(one.rank, one.cell), 0, field_.bytes);
+    }
   }
 
  private:
-  int ranks() const { return static_cast<int>(boxes_.size()); }
-  PaddedBox const& box(int rank) const { return boxes_[static_cast<std::size_t>(rank)]; }
-  std::byte* mine(int rank) { return arrays_[static_cast<std::size_t>(rank)].data(); }
+  std::byte* here(int rank, Index const& cell) {
+    auto const r = static_cast<std::size_t>(rank);
+    return arrays_[r].data() + boxes_[r].at(cell);
+  }
   void set_numbers(std::byte* cell, std::mt19937_64& draw) const {
+    if (field_.element != Datatype::f64 && field_.element != Datatype::f32) return;
     for (std::size_t k = 0; k < field_.bytes; k += bytes_of(field_.element)) {
       double const number = static_cast<double>(static_cast<std::int64_t>(draw() >> 20)) / 7e6;
       auto const narrow = static_cast<float>(number);
@@ -207,42 +238,11 @@ class AllRanks {
       if (field_.element == Datatype::f32) std::memcpy(cell + k, &narrow, sizeof narrow);
     }
   }
-  Index ways_of(int rank, Index const& cell) const {
-    Index ways{};
-    for (std::size_t a = 0; a < 3; ++a) {
-      std::int64_t const from = cell[a] - world_.halo(a), size = world_.size(world_.position_of(rank), a);
-      ways[a] = from < 0 ? -1 : from >= size ? 1 : 0;
-    }
-    return ways;
-  }
-  bool is_owned(int rank, Index const& cell) const { return ways_of(rank, cell) == Index{}; }
-  Index owner_of(int rank, Index const& cell) const {
-    Index const position = world_.position_of(rank);
-    Index all{};
-    for (std::size_t a = 0; a < 3; ++a) {
-      std::int64_t const extent = world_.extent(a);
-      all[a] = (world_.low(position, a) + cell[a] - world_.halo(a) + extent) % extent;
-    }
-    return all;
-  }
-  // Whether a neighbour has it.
-  bool is_exchanged(int rank, Index const& cell) const {
-    Index const position = world_.position_of(rank), ways = ways_of(rank, cell);
-    int crossed = 0;
-    for (std::size_t a = 0; a < world_.axes(); ++a) {
-      std::int64_t const global = world_.low(position, a) + cell[a] - world_.halo(a);
-      bool const is_outside = global < 0 || global >= world_.extent(a);
-      if (is_outside && !world_.periodic[a]) return false;
-      crossed += ways[a] != 0 ? 1 : 0;
-    }
-    return !world_.star || crossed == 1;
-  }
 
-  HaloWorld const& world_;
+  std::vector<Ghost> const& ghosts_;
   GridField field_;
   std::vector<PaddedBox> boxes_;
   std::vector<std::vector<std::byte>> arrays_;
-  std::map<Index, std::pair<int, std::size_t>> owners_;  // rank, and where it lies there
 };
 
 // Where there is no room for as many messages, nothing of a step was enqueued: it is enqueued again.
@@ -264,13 +264,14 @@ std::string run_world(Communicator& communicator, Group& group, Queue& queue, st
   HaloGrid grid{world.ranks, world.periodic, {}, world.width, world.star ? HaloReach::star : HaloReach::box};
   for (std::size_t a = 0; a < world.axes(); ++a) grid.size.push_back(world.size(world.position_of(rank), a));
   std::vector<HaloField> fields;
+  std::vector<Ghost> const ghosts = ghosts_of(world, group.size());
   std::vector<AllRanks> expected[2];
   std::vector<void*> arrays[2];
   std::vector<std::byte*> whole[2];
   for (GridField const& field : world.fields) {
     PaddedBox const box(world, rank, field);
     for (std::size_t copy = 0; copy < 2; ++copy) {
-      expected[copy].emplace_back(world, group.size(), field, draw());
+      expected[copy].emplace_back(world, group.size(), ghosts, field, draw());
       whole[copy].push_back(queue_home().memory(box.bytes));
       std::copy_n(expected[copy].back().array(rank).data(), box.bytes, whole[copy].back());
       arrays[copy].push_back(whole[copy].back() + box.skip);

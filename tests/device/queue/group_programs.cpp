@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "drawn_bytes.hpp"
 #include "group_phase.hpp"
 
 namespace hostless::test {
@@ -15,11 +16,8 @@ namespace {
 
 using namespace groups;
 
-std::byte byte_of(std::uint64_t seed, std::size_t thing, int epoch, std::size_t k) {
-  std::uint64_t const h =
-      (seed * 31 + thing * 7919 + static_cast<std::uint64_t>(epoch) * 104729 + k * 2654435761u) *
-      0x9e3779b97f4a7c15u;
-  return static_cast<std::byte>(h >> 56);
+DrawnBytes drawn_for(std::uint64_t seed, std::size_t thing, int epoch) {
+  return DrawnBytes(seed * 31 + thing * 7919 + static_cast<std::uint64_t>(epoch) * 104729);
 }
 // Whole numbers, whose sum is exact.
 double number_of(std::uint64_t seed, std::size_t thing, int epoch, int rank, std::size_t k) {
@@ -211,8 +209,8 @@ class Rank {
         numbers[k] = number_of(seed_, mine.thing, epoch, rank_, k);
       return;
     }
-    for (std::size_t k = 0; k < mine.here.size(); ++k)
-      mine.here[k] = mine.sends ? byte_of(seed_, mine.thing, epoch, k) : std::byte{0xee};
+    if (mine.sends) drawn_for(seed_, mine.thing, epoch).fill(mine.here.data(), mine.here.size());
+    if (!mine.sends) fill_unsent(mine.here.data(), mine.here.size());
   }
   void look(Mine& mine) {
     Thing const& thing = thing_of(mine);
@@ -226,8 +224,9 @@ class Rank {
       }
       return;
     }
-    for (std::size_t k = 0; k < mine.here.size(); ++k)
-      wrong_ += mine.here[k] != (k < thing.bytes ? byte_of(seed_, mine.thing, epoch, k) : std::byte{0xee});
+    std::size_t const sent = std::min(thing.bytes, mine.here.size());
+    wrong_ += drawn_for(seed_, mine.thing, epoch).differing(mine.here.data(), sent);
+    wrong_ += differing_unsent(mine.here.data() + sent, mine.here.size() - sent);
   }
   void look_at_status(Mine& mine, int times) {
     Thing const& thing = thing_of(mine);
