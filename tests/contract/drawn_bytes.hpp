@@ -43,7 +43,7 @@ class DrawnBytes {
 };
 
 /// Bytes that nobody has sent there.
-inline void fill_unsent(std::byte* to, std::size_t bytes) { std::memset(to, 0xee, bytes); }
+inline void fill_unsent(std::byte* to, std::size_t bytes) { std::fill_n(to, bytes, std::byte{0xee}); }
 inline long differing_unsent(std::byte const* from, std::size_t bytes) {
   return static_cast<long>(bytes) - std::count(from, from + bytes, std::byte{0xee});
 }
