@@ -107,9 +107,11 @@ void QueueState::enqueue_function(std::function<void()> work) {
   if (stream_work_) return stream_work_->enqueue_function(std::move(work));
   add({What::function, {}, std::move(work)});
 }
-void QueueState::enqueue_pass(std::shared_ptr<HaloJob const> job) {
-  if (stream_work_) return stream_work_->enqueue_pass(job->pass);
-  add({What::function, {}, [kept = std::move(job)] { pass_halo_by_host(kept->pass); }});
+void QueueState::enqueue_pass(std::shared_ptr<HaloJob const> job, std::shared_ptr<void const> keeps) {
+  if (stream_work_) return stream_work_->enqueue_pass(job->pass, std::move(keeps));
+  add({What::function, {}, [job = std::move(job), keeps = std::move(keeps)] {
+         pass_halo_by_host(job->pass);
+       }});
 }
 
 QueueState::Item* QueueState::front() {

@@ -37,8 +37,8 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   void enqueue_start(Requests requests);
   void enqueue_wait(Requests requests);
   void enqueue_function(std::function<void()> work);
-  /// By a kernel of the stream, or a function.
-  void enqueue_pass(std::shared_ptr<HaloJob const> job);
+  /// By a kernel of the stream, or a function. keeps: what owns its arrays, or nothing
+  void enqueue_pass(std::shared_ptr<HaloJob const> job, std::shared_ptr<void const> keeps);
   bool is_done() const {
     return stream_work_ ? stream_work_->is_done() : done_.load(std::memory_order_acquire) == enqueued_;
   }

@@ -2,14 +2,38 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
+#include <utility>
 
 #include "queue/communicator_state.hpp"
 #include "queue/groups.hpp"
 
 namespace hostless::queue {
+namespace {
+
+/// Of the host, and of a GPU or a halo.
+using Memory = std::pair<std::vector<std::byte>, std::shared_ptr<std::byte>>;
+
+// A library may still use it, as long as there is the process (docs/waits.md).
+void leave_alone(Memory memory) noexcept {
+  static auto* const all = new std::vector<Memory>;
+  static auto* const mutex = new std::mutex;
+  std::lock_guard const lock(*mutex);
+  try {
+    all->push_back(std::move(memory));
+  } catch (std::bad_alloc const&) {  // nothing else can be done
+  }
+}
+
+}  // namespace
 
 RequestState::RequestState() = default;
-RequestState::~RequestState() { leave_all(); }
+RequestState::~RequestState() {
+  leave_all();
+  bool const has_memory = gpu_memory != nullptr || !memory.empty();
+  if (has_memory && last.lost && !communicator->shares_memory())
+    leave_alone({std::move(memory), std::move(gpu_memory)});
+}
 
 std::string RequestState::words() const {
   static constexpr char const* names[] = {"send",       "ready send", "receive", "barrier",

@@ -82,8 +82,11 @@ void StreamWork::enqueue_function(std::function<void()> work) {
   static_cast<void>(made.release());
 }
 
-void StreamWork::enqueue_pass(HaloPass const& what) {
-  if (!look_for_loss()) stream_->pass_halo(what);
+void StreamWork::enqueue_pass(HaloPass const& what, std::shared_ptr<void const> keeps) {
+  if (look_for_loss()) return;
+  auto& kept = stream_->is_recording() ? kept_by_graphs_ : kept_owners_;
+  if (keeps) kept.insert(std::move(keeps));
+  stream_->pass_halo(what);
 }
 
 bool StreamWork::is_done() {
@@ -115,6 +118,7 @@ void StreamWork::drain(Looks& looks) {
   }
   static_cast<void>(look_for_loss());
   std::erase_if(known_, [](auto const& one) { return one.expired(); });
+  kept_owners_.clear();
   if (has_recorded_) return;
   let_go();
   kept_.clear();

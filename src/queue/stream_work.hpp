@@ -30,8 +30,8 @@ class StreamWork {
   void enqueue_start(Requests const& requests);
   void enqueue_wait(Requests const& requests);
   void enqueue_function(std::function<void()> work);
-  /// After a loss it does nothing.
-  void enqueue_pass(HaloPass const& what);
+  /// After a loss it does nothing. keeps: what owns its arrays, or nothing
+  void enqueue_pass(HaloPass const& what, std::shared_ptr<void const> keeps);
   /// Never blocks. False while the stream records.
   bool is_done();
   /// Blocks until all is done that is on the stream. With looks it does not sleep until then.
@@ -78,7 +78,8 @@ class StreamWork {
   /// What kernels of this queue use, and may not be used again before they are done.
   std::set<std::shared_ptr<gpu::LentSide>> kept_;
   std::set<std::shared_ptr<std::byte>> kept_memory_;
-  std::deque<std::unique_ptr<Call>> recorded_;  ///< graphs call them again
+  std::set<std::shared_ptr<void const>> kept_owners_, kept_by_graphs_;  ///< of arrays that passes use
+  std::deque<std::unique_ptr<Call>> recorded_;                          ///< graphs call them again
   bool has_recorded_ = false;
   Progress ending_ = Progress::pending;  ///< lost, broken: a wait ended so
   std::mutex thrown_mutex_;

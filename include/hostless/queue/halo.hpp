@@ -49,6 +49,9 @@ struct HaloStep {
   /// ranks say is the last, leaves no request started. It stands before a step on another queue, and at the end of what a
   /// stream records. A standard step is a run of its own.
   bool ends_run = false;
+  /// What owns the arrays, where they would go before: kept until the queue has come to the step's end. A stream's queue keeps
+  /// it until a wait has found the stream idle, and of what is recorded as long as there is the queue.
+  std::shared_ptr<void const> keeps{};
 };
 
 /// Halos of some fields, for as many steps as you like: one message a neighbour with all fields in it. Move-only; one

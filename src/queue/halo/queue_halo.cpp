@@ -67,9 +67,9 @@ class QueueHalo::State {
     append(next, set.sends);
     append(waits, set.receives);
     queue.enqueue_starts(
-        first, [&] { pass(queue, prepared, out); }, next);
+        first, [&] { pass(queue, prepared, out, step.keeps); }, next);
     queue.enqueue_wait(waits);
-    pass(queue, prepared, in);
+    pass(queue, prepared, in, step.keeps);
     is_in_run_ = ready_ && !step.ends_run;
     if (is_in_run_) turn_ = 1 - turn_;
   }
@@ -198,11 +198,11 @@ class QueueHalo::State {
     is_in_run_ = true;
     run_ = queue.state_;
   }
-  void pass(Queue& queue, Prepared& prepared, HaloWork work) const {
+  void pass(Queue& queue, Prepared& prepared, HaloWork work, std::shared_ptr<void const> const& keeps) const {
     if (plan_.peers.empty()) return;
     auto& job = prepared.jobs[turn_][static_cast<std::size_t>(work)];
     if (job == nullptr) job = job_of(prepared, work);
-    queue.state_->enqueue_pass(job);
+    queue.state_->enqueue_pass(job, keeps);
   }
 
   std::shared_ptr<queue::CommunicatorState> ranks_;

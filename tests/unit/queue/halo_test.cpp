@@ -303,6 +303,29 @@ TEST(QueueHalo, MessagesOutliveIt) {
   });
 }
 
+TEST(QueueHalo, AStepKeepsWhatOwnsItsArrays) {
+  auto const transport = single_transport();
+  Communicator communicator(*transport);
+  auto cells = std::make_shared<std::array<double, 9>>();
+  (*cells)[4] = 2;
+  std::weak_ptr<std::array<double, 9>> const seen = cells;
+  QueueHalo halo(communicator, {{1, 1}, {true, true}, {1, 1}}, {{cells->data(), sizeof(double)}});
+  Queue queue;
+  std::atomic<bool> goes_on{false};
+  queue.enqueue_function([&] {
+    while (!goes_on.load()) std::this_thread::yield();
+  });
+  halo.enqueue_gather(queue, {.keeps = cells});
+  double corner = 0;
+  queue.enqueue_function([&corner, kept = cells] { corner = kept->front(); });
+  cells.reset();
+  EXPECT_EQ(seen.use_count(), 3);  // of the function, and of packing and unpacking
+  goes_on.store(true);
+  queue.wait();
+  EXPECT_EQ(corner, 2);
+  EXPECT_TRUE(seen.expired());
+}
+
 TEST(QueueHalo, CountsWhatGoesToOthers) {
   run_with_threads_transport(2, [](Transport& t) {
     Communicator communicator(t);

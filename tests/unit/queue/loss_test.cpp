@@ -5,10 +5,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "hostless/queue/queue.hpp"
+#include "played_library.hpp"
+#include "queue/request_state.hpp"
 
 namespace hostless {
 namespace {
@@ -196,6 +200,40 @@ TEST(QueueLoss, OfACommunicator) {
   Request* const other = &late;
   EXPECT_THROW(match({&other, 1}), QueueError);
   for (Request* const r : {&send, &receive, &late}) r->free();
+}
+
+/// Whether memory of a request to its own rank, which a step fails or not, is there when the request has gone.
+bool memory_stays(Transport& transport, bool is_lost) {
+  Communicator communicator(transport);
+  std::byte const out{5};
+  std::byte in{};
+  Request send = communicator.send_init({&out, 1}, 0, 0), receive = communicator.receive_init({&in, 1}, 0, 0);
+  auto memory = std::shared_ptr<std::byte>(new std::byte);
+  receive.state()->gpu_memory = memory;
+  std::weak_ptr<std::byte> const seen = std::exchange(memory, nullptr);
+  Request* const both[] = {&send, &receive};
+  match(both);
+  {
+    Queue queue;
+    queue.enqueue_start(both);
+    queue.enqueue_wait(both);
+    if (is_lost) {
+      EXPECT_THROW(queue.wait(), Error);
+    } else {
+      queue.wait();
+    }
+  }
+  receive.free();
+  send.free();
+  return !seen.expired();
+}
+
+// A library may still write to it.
+TEST(QueueLoss, MemoryThatALibraryMayUseStays) {
+  test::PlayedLibrary library(true);
+  EXPECT_FALSE(memory_stays(library, false));
+  library.at_start = [] { throw Error(ErrorCode::peer_lost, "nobody is there"); };
+  EXPECT_TRUE(memory_stays(library, true));
 }
 
 }  // namespace
