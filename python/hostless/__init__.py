@@ -6,8 +6,8 @@
         x, info = matrix.solve(b, rtol=1e-8)
 
 exchanges of ghosts between ranks, without a matrix (hostless.ExchangePlan, Exchange, ReverseExchange),
-collectives between neighbours (hostless.Neighborhood), messages that a queue starts and waits for (hostless.Queue), and stencils on
-arrays by an expression (hostless.Stencil).
+collectives between neighbours (hostless.Neighborhood), messages that a queue starts and waits for (hostless.Queue), halos of grids among
+them (hostless.QueueHalo), and stencils on arrays by an expression (hostless.Stencil).
 See hostless.cg, hostless.Matrix, hostless.generate, hostless.read, hostless.plan, hostless.doctor.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._exchange import Collective, Exchange, ExchangePlan, Neighborhood, ReverseExchange, run_threads
     from ._matrix import Matrix
     from ._methods import bicgstab, minres
-    from ._queue import Communicator, Match, Queue, Request, Status, begin_match, match
+    from ._queue import Communicator, Match, Queue, QueueHalo, Request, Status, begin_match, match
     from ._result import Result
     from ._sources import Plan, command, doctor, generate, plan, presets, problems, read, write
     from ._stencil import Stencil, stencil_names
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from .plots_of_papers import plot_papers
 
 __all__ = ["AbortedError", "BadInputError", "Collective", "Communicator", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError",
-           "Match", "Matrix", "Neighborhood", "NumberTypeError", "PeerLostError", "Plan", "Queue", "QueueError", "Request", "Result", "ReverseExchange",
-           "Status", "Stencil", "StencilChange", "StencilResult", "UsageError", "__version__", "begin_match", "bicgstab", "cg", "command",
+           "Match", "Matrix", "Neighborhood", "NumberTypeError", "PeerLostError", "Plan", "Queue", "QueueError", "QueueHalo", "Request", "Result",
+           "ReverseExchange", "Status", "Stencil", "StencilChange", "StencilResult", "UsageError", "__version__", "begin_match", "bicgstab", "cg", "command",
            "doctor", "generate", "match", "minres", "plan", "plot_convergence", "plot_papers", "plot_plan", "plot_scaling", "presets",
            "problems", "read", "run_threads", "stencil_names", "write"]
 
 # Imported when they are asked for: reports and pictures of a checkout need neither the extension module nor NumPy.
 _PLACES = {"_cg": ("cg",), "_methods": ("bicgstab", "minres"),
            "_exchange": ("Collective", "Exchange", "ExchangePlan", "Neighborhood", "ReverseExchange", "run_threads"), "_matrix": ("Matrix",),
-           "_queue": ("Communicator", "Match", "Queue", "Request", "Status", "begin_match", "match"), "_result": ("Result",),
+           "_queue": ("Communicator", "Match", "Queue", "QueueHalo", "Request", "Status", "begin_match", "match"), "_result": ("Result",),
            "_sources": ("Plan", "command", "doctor", "generate", "plan", "presets", "problems", "read", "write"),
            "_stencil": ("Stencil", "stencil_names"), "_stencil_result": ("StencilChange", "StencilResult"),
            "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "NumberTypeError",

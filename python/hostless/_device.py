@@ -86,13 +86,13 @@ def _of_interface(array: Any, interface: dict) -> Held:
         raise UsageError("an array with a mask (hostless reads every entry). Fill it first.")
     dtype = np.dtype(interface["typestr"])
     shape = tuple(interface["shape"])
-    strides = interface.get("strides") or _dense(shape, dtype)
+    strides = interface.get("strides") or dense_strides(shape, dtype)
     # Before version 3 nobody says which stream; the default one waits for those that are not told otherwise.
     stream = interface.get("stream") if interface.get("version", 0) >= 3 else 0
     return Held(array, interface["data"][0], shape, tuple(strides), dtype, stream)
 
 
-def _dense(shape: tuple, dtype: np.dtype) -> tuple:
+def dense_strides(shape: tuple, dtype: np.dtype) -> tuple:
     strides, step = [], dtype.itemsize
     for size in reversed(shape):
         strides.insert(0, step)

@@ -108,6 +108,9 @@ class Tensor:
     def is_contiguous(self):
         return self.values.flags.c_contiguous
 
+    def stride(self):
+        return tuple(step // self.values.itemsize for step in self.values.strides)
+
 
 def test_tensors():
     plan = hostless.ExchangePlan([0, 1], [1])

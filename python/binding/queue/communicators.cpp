@@ -40,15 +40,6 @@ Request with_buffers(Request const& made, PythonReference kept, bool may_be_used
   return Request(std::shared_ptr<queue::RequestState>(all, made.state().get()));
 }
 
-Datatype datatype_from(std::string const& text) {
-  if (text == "f32") return Datatype::f32;
-  if (text == "f64") return Datatype::f64;
-  if (text == "i32") return Datatype::i32;
-  if (text == "i64") return Datatype::i64;
-  if (text == "byte") return Datatype::byte;
-  throw Error(ErrorCode::usage, "unknown element '" + text + "'. Use f32, f64, i32, i64 or byte.");
-}
-
 ReduceOperation operation_from(std::string const& text) {
   if (text == "sum") return ReduceOperation::sum;
   if (text == "product") return ReduceOperation::product;
@@ -58,6 +49,15 @@ ReduceOperation operation_from(std::string const& text) {
 }
 
 }  // namespace
+
+Datatype datatype_from(std::string const& text) {
+  if (text == "f32") return Datatype::f32;
+  if (text == "f64") return Datatype::f64;
+  if (text == "i32") return Datatype::i32;
+  if (text == "i64") return Datatype::i64;
+  if (text == "byte") return Datatype::byte;
+  throw Error(ErrorCode::usage, "unknown element '" + text + "'. Use f32, f64, i32, i64 or byte.");
+}
 
 void refuse_in_function(char const* what) {
   if (is_in_function())
@@ -183,32 +183,35 @@ void HeldCommunicator::close() {
 }
 
 template <class Make>
-std::unique_ptr<HeldRequest> HeldCommunicator::make(nb::object kept, Make const& of) {
-  refuse_in_function("a new request");
+auto HeldCommunicator::make(char const* what, Make const& of) {
+  refuse_in_function(what);
   drop_unkept();
-  Request made;
-  {
-    Ranks::Use const use(*ranks_);
-    if (closed()) refuse("the communicator is closed (nobody hears of its requests). Make a new one.");
-    made = of(*communicator_);
-  }
+  Ranks::Use const use(*ranks_);
+  if (closed()) refuse("the communicator is closed (nobody hears of its requests). Make a new one.");
+  return of(*communicator_);
+}
+
+template <class Make>
+std::unique_ptr<HeldRequest> HeldCommunicator::make_request(nb::object kept, Make const& of) {
+  Request const made = make("a new request", of);
   return std::make_unique<HeldRequest>(made, std::move(kept), may_be_used_late_);
 }
 
 std::unique_ptr<HeldRequest> HeldCommunicator::send(BufferWords const& buffer, int peer, int tag,
                                                     bool is_ready, nb::object kept) {
-  return make(std::move(kept), [&](Communicator& c) {
+  return make_request(std::move(kept), [&](Communicator& c) {
     return is_ready ? c.ready_send_init(buffer.span(), peer, tag) : c.send_init(buffer.span(), peer, tag);
   });
 }
 
 std::unique_ptr<HeldRequest> HeldCommunicator::receive(BufferWords const& buffer, int peer, int tag,
                                                        nb::object kept) {
-  return make(std::move(kept), [&](Communicator& c) { return c.receive_init(buffer.span(), peer, tag); });
+  return make_request(std::move(kept),
+                      [&](Communicator& c) { return c.receive_init(buffer.span(), peer, tag); });
 }
 
 std::unique_ptr<HeldRequest> HeldCommunicator::barrier(nb::object kept) {
-  return make(std::move(kept), [](Communicator& c) { return c.barrier_init(); });
+  return make_request(std::move(kept), [](Communicator& c) { return c.barrier_init(); });
 }
 
 std::unique_ptr<HeldRequest> HeldCommunicator::all_reduce(BufferWords const& from, BufferWords const& to,
@@ -216,7 +219,7 @@ std::unique_ptr<HeldRequest> HeldCommunicator::all_reduce(BufferWords const& fro
                                                           std::string const& operation, nb::object kept) {
   Datatype const datatype = datatype_from(element);
   ReduceOperation const how = operation_from(operation);
-  return make(std::move(kept), [&](Communicator& c) {
+  return make_request(std::move(kept), [&](Communicator& c) {
     return c.all_reduce_init(from.span().data(), to.span().data(), to.bytes / bytes_of(datatype), datatype,
                              how);
   });
@@ -224,7 +227,15 @@ std::unique_ptr<HeldRequest> HeldCommunicator::all_reduce(BufferWords const& fro
 
 std::unique_ptr<HeldRequest> HeldCommunicator::broadcast(BufferWords const& buffer, int root,
                                                          nb::object kept) {
-  return make(std::move(kept), [&](Communicator& c) { return c.broadcast_init(buffer.span(), root); });
+  return make_request(std::move(kept),
+                      [&](Communicator& c) { return c.broadcast_init(buffer.span(), root); });
+}
+
+std::unique_ptr<HeldHalo> HeldCommunicator::halo(HaloWords const& words, nb::object kept) {
+  auto made = make("a new halo", [&](Communicator& c) {
+    return std::make_unique<QueueHalo>(c, words.grid, words.fields, words.options);
+  });
+  return std::make_unique<HeldHalo>(std::move(made), std::move(kept));
 }
 
 }  // namespace hostless::python

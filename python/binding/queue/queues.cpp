@@ -112,6 +112,30 @@ void HeldQueue::enqueue_function(nb::object function) {
   use([&](Queue& queue) { queue.enqueue_function([kept] { call_function(kept.get()); }); });
 }
 
+template <class Enqueue>
+void HeldQueue::enqueue_step(HeldHalo& halo, std::vector<std::uintptr_t> const& arrays, bool ends_run,
+                             nb::object others, Enqueue const& enqueue) {
+  refuse_in_function("a step of a halo");
+  HeldHalo::Use const used(halo);
+  std::vector<void*> addresses;
+  addresses.reserve(arrays.size());
+  for (std::uintptr_t const address : arrays) addresses.push_back(reinterpret_cast<void*>(address));
+  HaloStep const step = halo.step(addresses, ends_run, std::move(others));
+  use([&](Queue& queue) { enqueue(halo.halo(), queue, step); });
+}
+
+void HeldQueue::enqueue_gather(HeldHalo& halo, std::vector<std::uintptr_t> const& arrays, bool ends_run,
+                               nb::object others) {
+  enqueue_step(halo, arrays, ends_run, std::move(others),
+               [](QueueHalo& of, Queue& queue, HaloStep const& step) { of.enqueue_gather(queue, step); });
+}
+
+void HeldQueue::enqueue_scatter(HeldHalo& halo, std::vector<std::uintptr_t> const& arrays, bool ends_run,
+                                nb::object others) {
+  enqueue_step(halo, arrays, ends_run, std::move(others),
+               [](QueueHalo& of, Queue& queue, HaloStep const& step) { of.enqueue_scatter(queue, step); });
+}
+
 void HeldQueue::wait() {
   auto const look = look_of_caller();
   use([&](Queue& queue) { queue.wait(look); });

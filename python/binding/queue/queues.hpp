@@ -14,6 +14,7 @@
 
 #include "../away.hpp"
 #include "../ranks.hpp"
+#include "halos.hpp"
 #include "hostless/queue/queue.hpp"
 #include "kept.hpp"
 
@@ -26,6 +27,8 @@ struct BufferWords {
   std::span<std::byte> span() const { return {reinterpret_cast<std::byte*>(address), bytes}; }
 };
 
+/// Errors  usage  no datatype has that name
+Datatype datatype_from(std::string const& text);
 /// Errors  QueueError in_use  this thread is inside a function of a queue, which waits for its return
 void refuse_in_function(char const* what);
 /// What a wait of this thread looks at ten times a second, without the GIL: signals, and whether its ranks or the
@@ -85,10 +88,14 @@ class HeldCommunicator final : public Ranks::Bound {
                                           std::string const& element, std::string const& operation,
                                           nanobind::object kept);
   std::unique_ptr<HeldRequest> broadcast(BufferWords const& buffer, int root, nanobind::object kept);
+  /// Collective.
+  std::unique_ptr<HeldHalo> halo(HaloWords const& words, nanobind::object kept);
 
  private:
   template <class Make>
-  std::unique_ptr<HeldRequest> make(nanobind::object kept, Make const& of);
+  auto make(char const* what, Make const& of);
+  template <class Make>
+  std::unique_ptr<HeldRequest> make_request(nanobind::object kept, Make const& of);
 
   std::shared_ptr<Ranks> ranks_;
   std::unique_ptr<Transport> fabric_;
@@ -110,6 +117,11 @@ class HeldQueue {
   void enqueue_wait(std::vector<HeldRequest*> const& requests);
   void enqueue_wait_all();
   void enqueue_function(nanobind::object function);
+  /// arrays: where the others begin that stand in for the halo's, and `others` what keeps them; none, and None: its own
+  void enqueue_gather(HeldHalo& halo, std::vector<std::uintptr_t> const& arrays, bool ends_run,
+                      nanobind::object others);
+  void enqueue_scatter(HeldHalo& halo, std::vector<std::uintptr_t> const& arrays, bool ends_run,
+                       nanobind::object others);
   void wait();
   bool test();
   bool is_idle();
@@ -121,6 +133,9 @@ class HeldQueue {
  private:
   template <class Call>
   auto use(Call const& call);
+  template <class Enqueue>
+  void enqueue_step(HeldHalo& halo, std::vector<std::uintptr_t> const& arrays, bool ends_run,
+                    nanobind::object others, Enqueue const& enqueue);
 
   std::unique_ptr<Queue> queue_;
   PythonReference stream_;

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from .. import _core
-from .._device import GPUS, is_there, of_dlpack
+from .._device import GPUS, dense_strides, is_there, of_dlpack
 from .._rows import root_of
 from ..errors import UsageError
 
@@ -31,6 +31,7 @@ class Array(NamedTuple):
     is_writable: bool
     there: bool  #: in the memory of a GPU
     device: int  #: which, where its package says so; else -1
+    strides: tuple  #: in bytes
 
     @property
     def item_shape(self) -> tuple:
@@ -58,7 +59,7 @@ def _of_host(thing: Any, what: str) -> Array:
     if dtype.hasobject:
         raise TypeError(f"{what} has the type {dtype} (addresses mean nothing on another rank). Pass numbers.")
     return Array(thing, thing.ctypes.data, thing.shape, _name_of(dtype), dtype.itemsize, _element_of(dtype),
-                 thing.flags.c_contiguous, thing.flags.writeable, False, -1)
+                 thing.flags.c_contiguous, thing.flags.writeable, False, -1, thing.strides)
 
 
 def _name_of(dtype: np.dtype) -> str:
@@ -79,9 +80,10 @@ def _of_torch(tensor: Any, what: str, there: bool) -> Array:
     element = ELEMENTS.get((name[0], tensor.element_size())) if name[0] in "fiu" else None
     data = tensor.detach()
     device = data.device.index if there and data.device.index is not None else -1
+    strides = tuple(stride * data.element_size() for stride in data.stride())
     # What autograd follows may not change behind its back.
     return Array(data, data.data_ptr(), tuple(data.shape), name, data.element_size(), element, data.is_contiguous(),
-                 not tensor.requires_grad, there, device)
+                 not tensor.requires_grad, there, device, strides)
 
 
 def _of_gpu(array: Any, what: str) -> Array:
@@ -101,11 +103,10 @@ def _of_gpu(array: Any, what: str) -> Array:
         raise TypeError(f"{what} has a type that DLPack does not name (how many bytes it has is not known). View it as "
                         "another one.")
     address, is_read_only = interface["data"]
-    strides = interface.get("strides")
+    strides = tuple(interface.get("strides") or dense_strides(shape, dtype))
     device = getattr(getattr(array, "device", None), "id", -1)
     return Array(array, address or 0, shape, _name_of(dtype), dtype.itemsize, _element_of(dtype),
-                 strides is None or _is_dense(shape, tuple(strides), dtype.itemsize), not is_read_only, True,
-                 device if isinstance(device, int) else -1)
+                 _is_dense(shape, strides, dtype.itemsize), not is_read_only, True, device if isinstance(device, int) else -1, strides)
 
 
 def _is_dense(shape: tuple, strides: tuple, step: int) -> bool:

@@ -139,6 +139,9 @@ class Communicator(OfRanks):
         array = array_of(thing, what)
         if not array.is_dense:
             raise UsageError(f"{what} has gaps between its elements (it is moved as one piece of memory). Pass a C-contiguous array.")
+        return self._within_reach(array, what, writes)
+
+    def _within_reach(self, array: Array, what: str, writes: bool) -> Array:
         if writes and not array.is_writable:
             raise UsageError(f"{what} is read-only, or autograd follows it (the message is written there). Pass an array that may be "
                              "written.")

@@ -67,7 +67,8 @@ class Queue:
             if request._queue != self._number:
                 self._know(request)
 
-    def _know(self, request: Request) -> None:
+    def _know(self, request: Any) -> None:
+        """A request, or a halo."""
         request._queue = self._number
         self._communicators.add(request._communicator)
         if self._is_of_gpu:  # a graph may start it as long as the queue is there

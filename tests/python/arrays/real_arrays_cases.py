@@ -206,6 +206,25 @@ def test_tensors_that_autograd_follows_are_not_written():
     assert total.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.int64, torch.bfloat16, torch.complex64])
+def test_halos_of_tensors(kind):
+    larger = torch.zeros((3, 7, 2), dtype=kind)
+    part, whole = larger[:, 2:5], torch.zeros((3, 3), dtype=kind)
+    part[1, 1], whole[1, 1] = torch.tensor([3, 4]).to(kind), 5
+    with hostless.Communicator(None) as ranks, hostless.Queue() as queue:
+        halo = hostless.QueueHalo(ranks, ranks=(1, 1), fields=[part, whole], periodic=True)
+        halo.enqueue_gather(queue)
+        queue.wait()
+        assert torch.equal(part, torch.tensor([3, 4]).to(kind).expand(3, 3, 2)) and bool((whole == 5).all())
+        assert not larger[:, :2].any() and not larger[:, 5:].any()
+        for wrong, text in ((whole.T, "C order"), (torch.zeros((), dtype=kind).expand(3, 3), "C order"), (whole.to(torch.float64), "float64")):
+            with pytest.raises(hostless.UsageError, match=text):
+                halo.enqueue_gather(queue, [part, wrong])
+    if kind.is_floating_point:
+        with hostless.Communicator(None) as ranks, pytest.raises(hostless.UsageError, match="autograd follows it"):
+            hostless.QueueHalo(ranks, ranks=(1, 1), fields=whole.requires_grad_())
+
+
 STENCIL = "u + k*(u[-1,0] + u[1,0] + u[0,-1] + u[0,1] - 4*u)"
 
 

@@ -1,9 +1,11 @@
 """Queues whose work streams do, with arrays in the memory of GPUs: the GPUs are those that tests/unit/queue plays."""
 
 import ctypes
+import gc
 import os
 import pathlib
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ import pytest
 import hostless
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "queues"))
+from halo_worlds import Grid, check as check_halo  # noqa: E402
 from queue_worlds import World, check  # noqa: E402
+from test_queue_keeps import settled  # noqa: E402
 
 PLAYED = ctypes.CDLL(os.path.join(os.environ["HOSTLESS_PLUGIN_DIR"], "libhostless_cuda.so"))
 PLAYED.played_memory.restype = PLAYED.played_stream.restype = ctypes.c_void_p
@@ -177,3 +181,116 @@ def test_a_stream_is_kept():
     queue.close()
     hostless.Queue().close()
     assert ended == [0, 1]
+
+
+# ---- halos
+
+
+def recorded(stream):
+    """Has work recorded and launched once."""
+    def by(enqueue):
+        raised = []
+
+        def call():  # which C calls: nothing may come out of it
+            try:
+                enqueue()
+            except BaseException as problem:
+                raised.append(problem)
+
+        PLAYED.played_record(stream.handle, ENQUEUES(call))
+        for problem in raised:
+            raise problem
+        PLAYED.played_replay(stream.handle)
+    return by
+
+
+@pytest.mark.parametrize("how", ["enqueued", "recorded"])
+@pytest.mark.parametrize("ranks, gpus", [(1, 1), (2, 1), (3, 3), (4, 2)])
+def test_random_halos(ranks, gpus, how):
+    def body(comm):
+        gpu = comm.rank % gpus
+        stream = Stream(gpu)
+        by = recorded(stream) if how == "recorded" else lambda enqueue: enqueue()
+        with hostless.Communicator(comm, gpu=gpu) as communicator, hostless.Queue(stream) as queue:
+            for seed in range(8):
+                check_halo(Grid(seed, ranks), communicator, queue, maker(gpu), by)
+
+    hostless.run_threads(ranks, body)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_random_halos_by_nccl(ranks):
+    def body(comm):
+        with hostless.Communicator(comm, gpu=comm.rank, transport="nccl") as communicator, hostless.Queue(Stream(comm.rank), type="nccl") as queue:
+            for seed in range(8):
+                check_halo(Grid(seed, ranks), communicator, queue, maker(comm.rank))
+
+    hostless.run_threads(ranks, body)
+
+
+def test_a_halo_by_nccl_is_the_set_of_its_ranks():
+    with hostless.Communicator(None, gpu=0, transport="nccl") as ranks, hostless.Queue(Stream(0), type="nccl") as queue:
+        words = {"ranks": (1, 1), "fields": maker(0)((3, 3), "f8"), "periodic": True}
+        first = hostless.QueueHalo(ranks, **words)
+        first.enqueue_gather(queue)
+        queue.wait()
+        with pytest.raises(hostless.QueueError) as told:
+            hostless.QueueHalo(ranks, **words)
+        assert told.value.why == "unsupported"
+        first.close()  # which the queue would keep for graphs
+        hostless.QueueHalo(ranks, **words).close()
+
+
+def test_halos_in_memory_that_is_not_reached():
+    def body(comm):
+        gpu = comm.rank
+        good = {"ranks": (2, 1), "fields": maker(gpu)((3, 3), "f8")}
+        with hostless.Communicator(comm, gpu=gpu) as ranks:
+            for array, says in ((np.zeros((3, 3)), "not pinned"), (maker(1 - gpu)((3, 3), "f8"), f"GPU {1 - gpu}")):
+                with pytest.raises(hostless.QueueError, match="rank 1" if gpu == 0 else says) as told:
+                    hostless.QueueHalo(ranks, **{**good, **({"fields": array} if gpu == 1 else {})})
+                assert told.value.why == "unsupported"
+            halo = hostless.QueueHalo(ranks, **good)
+            for array, says in ((np.zeros((3, 3)), "not pinned"), (maker(1 - gpu)((3, 3), "f8"), f"GPU {1 - gpu}")):
+                with pytest.raises(hostless.QueueError, match=says) as told:
+                    halo.enqueue_gather(queue := hostless.Queue(Stream(gpu)), array)
+                assert told.value.why == "unsupported" and queue.is_idle
+            with pytest.raises(hostless.QueueError, match="host") as told:
+                halo.enqueue_gather(hostless.Queue())
+            assert told.value.why == "unsupported"
+
+    hostless.run_threads(2, body)
+    with hostless.Communicator(None) as ranks, pytest.raises(hostless.QueueError, match="gpu=") as told:
+        hostless.QueueHalo(ranks, ranks=(1, 1), fields=maker(0)((3, 3), "f8"))
+    assert told.value.why == "unsupported"
+
+
+def test_a_stream_keeps_what_steps_use():
+    stream, make, gone = Stream(0), maker(0), []
+
+    def step(by):
+        array = make((3, 3), "f8")
+        array[1, 1] = 3
+        gone.append(weakref.ref(array))
+        by(lambda: halo.enqueue_gather(queue, array))
+
+    with hostless.Communicator(None, gpu=0) as ranks:
+        queue, halo = hostless.Queue(stream), hostless.QueueHalo(ranks, ranks=(1, 1), fields=make((3, 3), "f8"), periodic=True)
+        step(lambda enqueue: enqueue())
+        gc.collect()
+        assert gone[0]() is not None
+        queue.wait()
+        assert settled(lambda: gone[0]() is None)
+        step(recorded(stream))
+        gc.collect()
+        queue.wait()
+        assert gone[1]()[0].tolist() == [3.0] * 3
+        gone[1]()[1, 1] = 4
+        gone.append(weakref.ref(halo))
+        del halo
+        gc.collect()
+        PLAYED.played_replay(stream.handle)
+        queue.wait()
+        assert gone[1]()[0].tolist() == [4.0] * 3 and gone[2]() is not None
+        queue.close()
+        assert settled(lambda: gone[1]() is None and gone[2]() is None)

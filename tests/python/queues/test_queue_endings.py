@@ -117,6 +117,45 @@ print(array.tolist())
 """) == "0\n[1.0, 1.0, 1.0]\n"
 
 
+HALO = """
+u = np.zeros((3, 3))
+u[1, 1] = 5
+ranks, queue = hostless.Communicator(None), hostless.Queue()
+halo = hostless.QueueHalo(ranks, ranks=(1, 1), fields=u, periodic=True)
+"""
+
+
+def test_a_halo_is_filled_when_the_interpreter_ends():
+    assert script(START + HALO + """
+queue.enqueue_function(time.sleep, 0.3)
+halo.enqueue_gather(queue)
+queue.enqueue_function(lambda: print(u.tolist()))
+del halo
+""") == "[[5.0, 5.0, 5.0], [5.0, 5.0, 5.0], [5.0, 5.0, 5.0]]\n"
+
+
+def test_forks_leave_halos_to_the_parent():
+    assert script(START + HALO + """
+child = os.fork()
+if child == 0:
+    for act in (lambda: halo.enqueue_gather(queue), halo.close):
+        try:
+            act()
+            os._exit(1)
+        except hostless.UsageError as problem:
+            if "fork" not in str(problem):
+                os._exit(2)
+    del halo
+    with hostless.Communicator(None) as ranks, hostless.Queue() as queue:
+        hostless.QueueHalo(ranks, ranks=(1, 1), fields=u, periodic=True).enqueue_gather(queue)
+    os._exit(0 if u[0, 0] == 5 else 3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), u[0, 0])
+halo.enqueue_gather(queue)
+queue.wait()
+print(u[0, 0])
+""") == "0 0.0\n5.0\n"
+
+
 def test_words_of_the_library_are_pythons():
     refused = subprocess.run([sys.executable, "-c", START + "hostless.Queue(type='mpi')\nhostless.Communicator(None)"], capture_output=True,
                              text=True, timeout=300, env={**os.environ, "HOSTLESS_QUEUE_PROGRESS": "often"}, check=False)
