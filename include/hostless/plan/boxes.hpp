@@ -10,7 +10,7 @@ namespace hostless {
 
 /// What lies beyond the first and the last cell of an axis.
 enum class GridBoundary : std::uint8_t {
-  dirichlet,  ///< the outermost cells (as many as the stencil's radius) stay as given
+  dirichlet,  ///< the outermost cells (as many as the stencil's radius along that axis) stay as given
   neumann,    ///< the mirrored cell: cell -1 reads as cell 0, -2 as 1
   periodic    ///< the axis wraps
 };
