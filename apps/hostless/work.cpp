@@ -28,7 +28,7 @@ SolveOptions WorkOptions::solve_options(RunKind kind) const {
   SolveOptions s = choices.solve;
   s.run.kind = kind;
   if (!choices.has_threads && kind == RunKind::persistent && s.run.gpus == 0) s.run.threads = 2;
-  s.check_symmetry = false;
+  s.symmetry_compared = true;
   return s;
 }
 

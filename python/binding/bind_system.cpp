@@ -70,7 +70,7 @@ Arrays agreed_arrays(System& system, Indices const& offsets, Indices const& colu
   return arrays;
 }
 
-SolveReport report_of(System const& system, std::string const& input, Choices const& choices, Result result) {
+SolveReport report_of(System const& system, std::string const& input, Result result) {
   SolveReport report;
   report.input = input;
   report.result = std::move(result);
@@ -83,9 +83,6 @@ SolveReport report_of(System const& system, std::string const& input, Choices co
   report.provenance = find_provenance();
   // Other words are the program's own, and may be nobody's business.
   report.provenance.command.resize(std::min<std::size_t>(report.provenance.command.size(), 1));
-  // Entries of a whole matrix were compared before there was a solver, which then has nothing to look at.
-  for (auto& [what, text] : report.result.settings)
-    if (what == "check_symmetry") text = words_of(choices.solve.check_symmetry);
   for (auto& [what, text] : report.result.choices) {
     if (what == "values" && system.copied_bytes() > 0)
       text += fmt::format(", a copy of the host's ({:.1f} MB)",
@@ -108,7 +105,7 @@ std::vector<SolveReport> solve(System& system, std::string const& input, Choices
   if (!preconditioner.is_none())
     hooks.preconditioner = function_of(nb::borrow<nb::callable>(preconditioner), count);
   SolveReport const whole =
-      report_of(system, input, choices, system.solve(choices, hooks, b.data(), x.data(), single));
+      report_of(system, input, system.solve(choices, hooks, b.data(), x.data(), single));
   if (whole.result.columns.empty()) return {whole};
   std::vector<SolveReport> all;
   for (std::size_t c = 0; c < whole.result.columns.size(); ++c) all.push_back(report_of_column(whole, c));
@@ -250,7 +247,7 @@ void bind_solving(nb::class_<System>& type) {
           "solve_in_place",
           [](System& self, std::string const& input, Choices const& choices, GpuArray const& b,
              std::optional<GpuArray> const& guess, GpuArray const& x) {
-            return report_of(self, input, choices, self.solve(choices, {b, guess, x}));
+            return report_of(self, input, self.solve(choices, {b, guess, x}));
           },
           nb::arg("input"), nb::arg("choices"), nb::arg("b"), nb::arg("guess").none(), nb::arg("x"))
       .def("multiply", [](System& self, Choices const& choices, Doubles const& x, WritableDoubles const& y) {

@@ -172,7 +172,7 @@ SolveOptions System::solve_options(Choices const& choices, Hooks const& hooks, R
                        : fmt::format("rank {} raised {}", number, why);
   };
   // Arrays of a whole matrix have been compared entry by entry.
-  s.check_symmetry = s.check_symmetry && (mpi_ || operator_);
+  s.symmetry_compared = !mpi_ && !operator_;
   if (hooks.preconditioner) {
     s.preconditioner = PreconditionerKind::function;
     s.preconditioner_function = [this, &rank, &transport](double const* r, double* z) {

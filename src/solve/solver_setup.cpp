@@ -134,7 +134,7 @@ void Solver::Parts::allocate() {
 
 // A matrix that was refused stays refused until it has other values.
 void Solver::Parts::refresh_symmetry() {
-  if (!options.check_symmetry || !method().needs_symmetric()) return;
+  if (!options.check_symmetry || options.symmetry_compared || !method().needs_symmetric()) return;
   if (symmetry_version == matrix.values_version()) return;
   check_symmetry();
   symmetry_version = matrix.values_version();

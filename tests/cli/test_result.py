@@ -140,6 +140,7 @@ class Result(Command):
             settings = result["settings"]
             self.assertEqual((float(settings["rtol"]), settings["max_iterations"], settings["lanes"],
                               settings["later_deadline_s"]), (1e-7, str(10 * self.n), "2", "20"))
+            self.assertEqual(settings["check_symmetry"], "yes")  # the reader has compared every entry
 
     def test_converged_is_true(self):
         result = self.solve("A.mtx", "b.mtx", "--rtol", "1e-12", "--output", "x.npy")

@@ -96,6 +96,8 @@ struct SolveOptions {
   std::string resume_file;  ///< goes on from a checkpoint of the same matrix, plan, method, preconditioner,
                             ///< reduction, null space and b, bit for bit
   bool check_symmetry = true;  ///< one sample x' A y == y' A x of the first values and of all later ones
+  /// Whoever made the matrix has compared every entry with its mirror, or knows that they are equal: there is no sample.
+  bool symmetry_compared = false;
   /// By how much the two may differ, of the sum of the terms' sizes.
   double symmetry_tolerance = 1e-9;
   WaitLimits limits = WaitLimits::from_environment();
