@@ -48,6 +48,28 @@ std::int64_t box_bytes(BoxPartition const& partition, StencilKernel const& kerne
          (2 * kernel.fields + kernel.coefficients);
 }
 
+// Where the grid itself allows no more, no number of ranks does.
+bool fewer_ranks_help(BoxPartition const& partition, StencilKernel const& kernel) {
+  BoxPartition const whole{partition.grid, {1, 1, 1}};
+  return deepest_halo(whole, kernel) > deepest_halo(partition, kernel);
+}
+char const* or_fewer_ranks(BoxPartition const& partition, StencilKernel const& kernel) {
+  return fewer_ranks_help(partition, kernel) ? ", or fewer ranks" : "";
+}
+
+// A depth that was asked for may be too small, or the boxes too thin for any.
+[[noreturn]] void refuse_block_steps(BoxPartition const& partition, StencilKernel const& kernel,
+                                     StencilOptions const& options, int most) {
+  if (options.block_steps <= most)
+    throw Error(ErrorCode::usage, fmt::format("{} steps in one pass, {} between two exchanges (a pass needs "
+                                              "the halo of all its steps). Use a depth of at least {}.",
+                                              options.block_steps, options.depth, options.block_steps));
+  throw Error(ErrorCode::usage,
+              fmt::format("{} steps in one pass, where the thinnest box allows {} between two exchanges (a "
+                          "pass needs the halo of all its steps). Use block steps of at most {}{}.",
+                          options.block_steps, most, most, or_fewer_ranks(partition, kernel)));
+}
+
 bool has_room(Grid const& grid, StencilKernel const& kernel, int ranks, int depth) {
   BoxPartition partition{grid, {1, 1, 1}};
   try {
@@ -78,25 +100,25 @@ StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& ker
     throw Error(
         ErrorCode::usage,
         fmt::format("boxes of {} cells for a stencil of radius {} (the halo of one step is deeper than the "
-                    "thinnest box). Use fewer ranks.",
+                    "thinnest box). {}.",
                     axes_text(std::array{partition.thinnest(0), partition.thinnest(1), partition.thinnest(2)},
                               kernel.axes),
-                    axes_text(kernel.radius, kernel.axes)));
+                    axes_text(kernel.radius, kernel.axes),
+                    fewer_ranks_help(partition, kernel)
+                        ? "Use fewer ranks"
+                        : "Use a larger grid, or another boundary than periodic"));
   if (options.depth > most)
-    throw Error(ErrorCode::usage, fmt::format("{} steps between two exchanges, where the thinnest box allows "
-                                              "{} (a deeper halo would come from more than the "
-                                              "neighbour). Use a depth of at most {}, or fewer ranks.",
-                                              options.depth, most, most));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} steps between two exchanges, where the thinnest box allows {} (a deeper halo "
+                            "would come from more than the neighbour). Use a depth of at most {}{}.",
+                            options.depth, most, most, or_fewer_ranks(partition, kernel)));
   int const wanted_block = box_bytes(partition, kernel) <= cache_bytes ? 1 : kernel.axes == 3 ? 8 : 16;
   StepsChosen chosen;
   chosen.depth = options.depth > 0 ? options.depth
                                    : std::min(most, std::max({cheapest_depth(partition, kernel, costs, most),
                                                               options.block_steps, wanted_block}));
   chosen.block_steps = std::min(options.block_steps > 0 ? options.block_steps : wanted_block, chosen.depth);
-  if (options.block_steps > chosen.depth)
-    throw Error(ErrorCode::usage, fmt::format("{} steps in one pass, {} between two exchanges (a pass needs "
-                                              "the halo of all its steps). Use a depth of at least {}.",
-                                              options.block_steps, chosen.depth, options.block_steps));
+  if (options.block_steps > chosen.depth) refuse_block_steps(partition, kernel, options, most);
   return chosen;
 }
 

@@ -302,3 +302,12 @@ class TestHow:
             with pytest.raises(kind, match=words):
                 stencil.run(u, *arguments, **how)
         assert (u == 1).all()
+
+    def test_what_is_advised_can_be_done(self):
+        fields = np.ones((31, 8, 1)), np.ones((31, 8, 1))
+        wave, how = hostless.Stencil.named("wave"), dict(boundary="periodic", ranks=1)
+        with pytest.raises(hostless.UsageError, match=r"Use block steps of at most 1\.$"):
+            wave.run(fields, 8, block_steps=3, **how)
+        with pytest.raises(hostless.UsageError, match=r"Use a depth of at most 1\.$"):
+            wave.run(fields, 8, block_steps=3, depth=3, **how)
+        assert wave.run(fields, 8, block_steps=1, **how).steps == 8

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 
 #include "hostless/base/error.hpp"
 #include "hostless/stencil/catalogue.hpp"
@@ -51,6 +52,40 @@ TEST(PlanSteps, WhatIsAskedForIsDoneOrRefused) {
   StencilKernel wide = make_stencil("jacobi2d", 2, 4);
   wide.radius = {2, 0, 2};
   EXPECT_THROW((void)choose_steps(thin, wide, {}, {}, cache), Error);
+}
+
+std::string advice(BoxPartition const& partition, StencilKernel const& kernel, int depth, int block_steps) {
+  StencilOptions options;
+  options.depth = depth, options.block_steps = block_steps;
+  try {
+    (void)choose_steps(partition, kernel, options, {}, cache);
+  } catch (Error const& error) {
+    std::string const text = error.what();
+    return text.substr(text.rfind("). ") + 3);
+  }
+  return "nothing is refused";
+}
+
+// What is advised can be done: no depth that the next call refuses, no fewer ranks than one, nor where they
+// change nothing.
+TEST(PlanSteps, WhatIsAdvisedCanBeDone) {
+  StencilKernel const kernel = make_stencil("jacobi3d", 3, 8);
+  GridBoundary const around = GridBoundary::periodic;
+  BoxPartition const flat{{{31, 8, 1}, {around, around, around}}, {1, 1, 1}};
+  EXPECT_EQ(advice(flat, kernel, 0, 3), "Use block steps of at most 1.");
+  EXPECT_EQ(advice(flat, kernel, 3, 3), "Use a depth of at most 1.");
+  EXPECT_EQ(advice(flat, kernel, 0, 1), "nothing is refused");
+  BoxPartition const flat_cut{flat.grid, {2, 1, 1}};  // its thinnest axis is whole
+  EXPECT_EQ(advice(flat_cut, kernel, 0, 3), "Use block steps of at most 1.");
+  BoxPartition const cut{{{8, 8, 8}, {}}, {4, 1, 1}};
+  EXPECT_EQ(advice(cut, kernel, 0, 3), "Use block steps of at most 2, or fewer ranks.");
+  EXPECT_EQ(advice(cut, kernel, 3, 0), "Use a depth of at most 2, or fewer ranks.");
+  EXPECT_EQ(advice(cut, kernel, 1, 2), "Use a depth of at least 2.");
+  EXPECT_EQ(advice(cut, kernel, 2, 2), "nothing is refused");
+  StencilKernel wide = kernel;
+  wide.radius = {3, 3, 3};
+  EXPECT_EQ(advice(flat, wide, 0, 0), "Use a larger grid, or another boundary than periodic.");
+  EXPECT_EQ(advice(cut, wide, 0, 0), "Use fewer ranks.");
 }
 
 TEST(PlanSteps, PassesAddUp) {
