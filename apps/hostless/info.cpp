@@ -59,10 +59,10 @@ RowFacts facts_of(RowSource const& source) {
   return f;
 }
 
-std::string symmetry_of(Group& group, RowSource const& source) {
+std::string symmetry_of(Group& group, RowSource const& source, double tolerance) {
   auto const* const read = dynamic_cast<StoredRows const*>(&source);
   if (read == nullptr) return "by construction";
-  auto const found = check_symmetry(group, *read, symmetry_rounding);
+  auto const found = check_symmetry(group, *read, tolerance);
   if (found.refused) return "none: " + asymmetry_text(*found.refused);
   if (found.furthest) return "up to rounding: " + asymmetry_text(*found.furthest);
   return "every entry compared with its mirror: equal";
@@ -73,7 +73,7 @@ int print_info(InputOptions const& input, LayoutOptions const& layout, std::stri
     SetupShown shown(true);
     MatrixOptions const options = layout.parse(input.seed);
     auto const source = input.open(transport.group(), &options, 0, Symmetry::any);
-    std::string const symmetry = symmetry_of(transport.group(), *source);
+    std::string const symmetry = symmetry_of(transport.group(), *source, symmetry_tolerance(layout.taken));
     RowFacts const f = facts_of(*source);
     Matrix const matrix = Matrix::from_source(transport, *source, options);
     shown.end();
@@ -132,10 +132,12 @@ void add_info(CLI::App& app, std::function<int()>& work) {
   o->input.add_problem(*c);
   o->layout.add_block(*c);
   o->layout.add_storage(*c);  // one rank: nothing is shared out
+  add_symmetry_tolerance(*c, o->layout.taken);
   c->add_option("--json", o->json, "Write it as JSON; - for standard output");
   c->callback([o, &work] {
     work = [o] {
       o->input.check_given();
+      check_symmetry_tolerance(o->layout.taken, o->input.generated());
       check_names({{"--json", o->json}}, files_read(o->input, o->layout));
       return print_info(o->input, o->layout, o->json);
     };

@@ -135,6 +135,22 @@ MatrixOptions LayoutOptions::parse(std::uint64_t seed, int gpus) const {
   return choices.layout.parse(seed, gpus);
 }
 
+void add_symmetry_tolerance(CLI::App& command, TakenOptions& taken) {
+  taken.add(command, *find_option("symmetry_tolerance"));
+}
+
+void check_symmetry_tolerance(TakenOptions const& taken, bool generated, std::string const& methods) {
+  if (!taken.is_given("symmetry_tolerance")) return;
+  if (generated)
+    throw Error(ErrorCode::usage,
+                "--symmetry-tolerance with a generated matrix (it is symmetric bit for bit). Drop it.");
+  if (!methods.empty())
+    throw Error(ErrorCode::usage,
+                fmt::format("--symmetry-tolerance with {} (no symmetry is needed: nobody compares "
+                            "anything). Drop one of them.",
+                            methods));
+}
+
 std::vector<NamedFile> files_read(InputOptions const& input, LayoutOptions const& layout) {
   constexpr std::string_view mark = "file:";
   std::string const partition = layout.taken.word("partition");

@@ -61,6 +61,13 @@ struct LayoutOptions {
   MatrixOptions parse(std::uint64_t seed, int gpus = 0) const;
 };
 
+/// --symmetry-tolerance, for commands that compare the entries of files with their mirrors.
+void add_symmetry_tolerance(CLI::App& command, TakenOptions& taken);
+inline double symmetry_tolerance(TakenOptions const& taken) { return taken.real("symmetry_tolerance"); }
+/// methods  as they were asked for, where none of them needs symmetry; else empty
+/// Errors  usage  it was given, and nobody compares anything: matrices are generated, or no method needs it
+void check_symmetry_tolerance(TakenOptions const& taken, bool generated, std::string const& methods = "");
+
 /// The matrix and the partition, where they are files.
 std::vector<NamedFile> files_read(InputOptions const& input, LayoutOptions const& layout);
 

@@ -91,17 +91,10 @@ void check_tune(Options const& o) {
         "--tune with --profile or --check-interval (they choose the run, nothing is measured). Drop it.");
 }
 
-void check_symmetry_tolerance(Options const& o) {
-  if (!taken(o).is_given("symmetry_tolerance")) return;
-  if (o.input.generated())
-    throw Error(ErrorCode::usage,
-                "--symmetry-tolerance with a generated matrix (it is symmetric bit for bit). Drop it.");
+void check_tolerance(Options const& o) {
   std::string const method = taken(o).word("method");
-  if (symmetry_for(method_from(method.c_str())) == Symmetry::any)
-    throw Error(ErrorCode::usage,
-                fmt::format("--symmetry-tolerance with --method {} (it needs no symmetry: nobody compares "
-                            "anything). Drop one of them.",
-                            method));
+  bool const compares = symmetry_for(method_from(method.c_str())) == Symmetry::required;
+  check_symmetry_tolerance(taken(o), o.input.generated(), compares ? "" : "--method " + method);
 }
 
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
@@ -313,7 +306,7 @@ void settle(Options& o, CLI::App& c) {
   if (!started_by_mpi()) share_gpus(o.work.ranks, solve_options(o).run);  // there rank 0 names unknown words
   check_tune(o);
   check_interval(o);
-  check_symmetry_tolerance(o);
+  check_tolerance(o);
   o.work.matrix_options(o.input, o.layout);
   if (!o.output.empty()) check_vector_ending(o.output, columns_of(o));  // not only when the answer is there
   for (char const* const name : {"--output", "--json", "--checkpoint", "--resume", "--profile"})

@@ -25,8 +25,9 @@ void finish_rows(std::string const& path, StoredRows& rows) {
 std::string tolerance_text(Asymmetry const& found, double tolerance) {
   constexpr double perhaps_rounding = 1e-3;
   if (found.share > perhaps_rounding) return "";
-  return fmt::format(", or, where {:.1e} of their size is rounding, allow it (symmetry_tolerance, {:g} now)",
-                     found.share, tolerance);
+  return fmt::format(
+      ", or, where {:.1e} of their size is rounding, allow it (--symmetry-tolerance, {:g} now)", found.share,
+      tolerance);
 }
 
 void require_symmetry(Group& group, std::string const& path, StoredRows& rows, double tolerance,

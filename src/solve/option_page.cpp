@@ -55,7 +55,8 @@ std::string options_page() {
       "[option_list.cpp](../src/solve/option_list.cpp), then `make options`.\n\nPython: keywords of "
       "`hostless.cg`; those \"of the matrix\" are of `hostless.Matrix`, the others of `Matrix.solve`. C: "
       "members of\n`hostless_options`. In JSON results `settings` has them by their first names. `hostless "
-      "bench solve`, `bench halo`, `info` and `plan` take those\nthat they have a use for. What is `yes or "
+      "bench solve`, `bench halo`, `info`, `plan` and `predict` take those\nthat they have a use for. What "
+      "is `yes or "
       "no` stands alone on a command line where its default is no (`--oversubscribe`), and has its word "
       "where "
       "that is yes\n(`--tune no`).\n";

@@ -250,6 +250,12 @@ def market(matrix, n):
             + "".join(f"{i + 1} {j + 1} {v!r}\n" for i, j, v in lower))
 
 
+def nearly_symmetric(difference):
+    """Matrix Market text of both triangles, one entry so far from its mirror; (1, 3) is not stored."""
+    return ("%%MatrixMarket matrix coordinate real general\n3 3 8\n1 1 4\n1 2 -1\n2 1 " f"{-1 - difference!r}"
+            "\n2 2 4\n2 3 -1\n3 2 -1\n3 3 4\n3 1 1e-17\n")
+
+
 def market_vector(values):
     return (f"%%MatrixMarket matrix array real general\n{len(values)} 1\n" + "".join(f"{v!r}\n" for v in values))
 

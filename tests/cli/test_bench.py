@@ -5,7 +5,7 @@ import math
 import signal
 import unittest
 
-from hostless_command import PATIENT, SLOWEST, Command, alive, chain, kill, market, ranks_of
+from hostless_command import PATIENT, SLOWEST, Command, alive, chain, kill, market, nearly_symmetric, ranks_of
 
 GRID = ("--generate", "poisson2d", "--size", "24")
 BRIEF = ("--steps", "20", "--repeat", "2", "--warm-up", "3")
@@ -53,6 +53,15 @@ class Solves(Bench):
         # the figures are of the solves that `hostless solve` makes
         alone = self.solve(*GRID, "--ranks", 2, "--manufactured", "--rtol", "0", "--max-iterations", 20, code=1)
         self.assertEqual(report["solves"][0]["true_relative_residual"], alone["true_relative_residual"])
+
+    def test_a_matrix_that_is_symmetric_up_to_rounding(self):
+        self.write("S.mtx", nearly_symmetric(1e-6))
+        self.assertIn("allow it (--symmetry-tolerance, 1e-09 now)", self.refused(3, "bench", "solve", "S.mtx"))
+        rows = self.bench("S.mtx", "--symmetry-tolerance", "3e-7", "--runs", "host", "--methods", "cg,bicgstab")["solves"]
+        self.assertEqual([row["settings"]["symmetry_tolerance"] for row in rows], ["3e-07", "3e-07"])
+        self.assertIn("Drop it", self.refused(2, "bench", "solve", *GRID, "--symmetry-tolerance", "1e-9"))
+        self.assertIn("with --methods bicgstab (no symmetry is needed",
+                      self.refused(2, "bench", "solve", "S.mtx", "--methods", "bicgstab", "--symmetry-tolerance", "1e-9"))
 
     def test_the_table_says_the_same(self):
         text = self.run_it("bench", "solve", *GRID, "--iterations", 5, "--runs", "host,graph", "--methods", "cg", "--json",

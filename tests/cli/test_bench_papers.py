@@ -5,7 +5,7 @@ import json
 import pathlib
 import unittest
 
-from hostless_command import Command
+from hostless_command import Command, nearly_symmetric
 
 BRIEF = ("--rows", "600", "--iterations", "30", "--repeat", "3")
 TABLE_1_OF_001 = ("Queen_4147", "Bump_2911", "Flan_1565", "audikw_1", "Serena", "Geo_1438", "Hook_1498", "ldoor",
@@ -102,6 +102,15 @@ class Papers(Command):
         broken, whole = sorted(report["matrices"], key=lambda m: m["name"])
         self.assertIn("consph.mtx", broken["error"])
         self.assertEqual(len(whole["runs"]), 3)
+
+    def test_a_file_that_is_symmetric_up_to_rounding(self):
+        self.write("consph.mtx", nearly_symmetric(1e-6))
+        words = (*BRIEF, "--matrices", self.folder, "--only", "consph,hood")
+        says = {m["name"]: m.get("error", "") for m in self.papers(*words)["matrices"]}
+        self.assertIn("allow it (--symmetry-tolerance, 1e-09 now)", says["consph"])
+        says = {m["name"]: m.get("error", "") for m in self.papers(*words, "--symmetry-tolerance", "3e-7")["matrices"]}
+        self.assertNotIn("symmetry", says["consph"])
+        self.assertIn("Drop it", self.refused(2, "bench", "papers", *BRIEF, "--only", "hood", "--symmetry-tolerance", "1e-9"))
 
     def test_variants_that_cannot_be_say_why(self):
         report = self.papers("--table", "000-2", *BRIEF, "--only", "Serena", "--variants",

@@ -5,7 +5,7 @@ import struct
 import unittest
 import zipfile
 
-from hostless_command import Command, npy, read_npy
+from hostless_command import Command, nearly_symmetric, npy, read_npy
 
 N = 12  # a side of the grid
 
@@ -95,8 +95,7 @@ class General(Command):
 
     def test_symmetric_up_to_rounding(self):
         def write(difference):
-            self.write("S.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 8\n1 1 4\n1 2 -1\n2 1 " f"{-1 - difference!r}"
-                       "\n2 2 4\n2 3 -1\n3 2 -1\n3 3 4\n3 1 1e-17\n")  # (1, 3) is not stored
+            self.write("S.mtx", nearly_symmetric(difference))
 
         write(2.0**-52)
         for words in ((), ("--ranks", 3), ("--transport", "processes", "--ranks", 2)):
@@ -105,7 +104,7 @@ class General(Command):
             self.assertEqual(done.stderr.count("rounding"), 1)
         self.assertEqual(self.json_of("info", "S.mtx")["symmetry"], "up to rounding: entry (1, 2) is -1 but (2, 1) is -1.0000000000000002")
         self.assertRegex(self.refused(3, "solve", "S.mtx", "--symmetry-tolerance", 0), r"S\.mtx:4: entry \(1, 2\) is -1 but \(2, 1\) is -1\.0000000000000002 .*"
-                         r"where 5\.6e-17 of their size is rounding, allow it \(symmetry_tolerance, 0 now\)")
+                         r"where 5\.6e-17 of their size is rounding, allow it \(--symmetry-tolerance, 0 now\)")
         write(1e-6)
         self.assertIn("where 2.5e-07 of their size is rounding", self.refused(3, "solve", "S.mtx"))
         self.run_it("solve", "S.mtx", "--symmetry-tolerance", "3e-7")

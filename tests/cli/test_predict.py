@@ -4,7 +4,7 @@ import json
 import unittest
 from pathlib import Path
 
-from hostless_command import Command
+from hostless_command import Command, nearly_symmetric
 
 POISSON = ("--generate", "poisson7", "--size", 512, "--machine", "frontier")
 
@@ -109,6 +109,13 @@ class Predict(Command):
     def test_what_the_method_refuses_has_no_price(self):
         Path(self.folder, "A.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 2\n2 2 2\n1 2 -1\n")
         self.assertIn("symmetric", self.run_it("predict", "A.mtx", "--machine", "frontier", "--nodes", "1", "--gpus-per-node", 1, code=3).stderr)
+
+    def test_a_matrix_that_is_symmetric_up_to_rounding(self):
+        self.write("S.mtx", nearly_symmetric(1e-6))
+        words = ("--machine", "frontier", "--nodes", "1", "--gpus-per-node", 1)
+        self.assertIn("allow it (--symmetry-tolerance, 1e-09 now)", self.refused(3, "predict", "S.mtx", *words))
+        self.assertEqual(self.points("S.mtx", *words, "--symmetry-tolerance", "3e-7")[0]["rows"], 3)
+        self.assertIn("Drop it", self.refused(2, "predict", *POISSON, "--nodes", "1", "--symmetry-tolerance", "1e-9"))
 
     def test_it_is_said_how_rows_are_dealt(self):
         words = ("--machine", "frontier", "--nodes", "1", "--gpus-per-node", 4)

@@ -3,7 +3,7 @@
 import struct
 import unittest
 
-from hostless_command import Command, chain, market
+from hostless_command import Command, chain, market, nearly_symmetric
 
 
 def entries_of(text):
@@ -177,6 +177,14 @@ class Info(Command):
         self.assertEqual((report["diagonal_min"], report["diagonal_max"]), (-5.0, -2.0))
         self.assertIn("compared", report["symmetry"])
         self.assertEqual(self.json_of("info", "--generate", "poisson2d")["symmetry"], "by construction")
+
+    def test_a_tolerance_of_symmetry(self):
+        self.write("S.mtx", nearly_symmetric(1e-6))
+        apart = "entry (1, 2) is -1 but (2, 1) is -1.000001"
+        for words, said in (((), "none: "), (("--symmetry-tolerance", "2e-7"), "none: "), (("--symmetry-tolerance", "3e-7"), "up to rounding: ")):
+            self.assertEqual(self.json_of("info", "S.mtx", *words)["symmetry"], said + apart)
+        self.assertIn("Drop it", self.refused(2, "info", "--generate", "poisson2d", "--symmetry-tolerance", "1e-9"))
+        self.assertIn("-1", self.refused(2, "info", "S.mtx", "--symmetry-tolerance", "-1"))
 
     def test_options_of_several_ranks_are_not_offered(self):
         for option in ("--route", "--partition", "--slices", "--row-lanes", "--ranks-per-node", "--ranks"):

@@ -96,7 +96,8 @@ class PapersBench {
       vectors = std::max(vectors, vectors_of(s));
       layout_.format.threads = std::max(layout_.format.threads, s.run.threads);
     }
-    auto const source = input.open(group_, &layout_, vectors, Symmetry::required);
+    auto const source =
+        input.open(group_, &layout_, vectors, Symmetry::required, symmetry_tolerance(o.work.taken));
     matrix_ = Matrix::from_source(transport, *source, layout_);
     overlap_.emplace(LaidOut{transport, *matrix_, input, layout_}, input.seed);
   }
@@ -371,6 +372,7 @@ void add_options(CLI::App& c, PapersOptions& o) {
       ->capture_default_str()
       ->check(whole_number(std::uint64_t{0}, most_seed));
   o.work.add(c);
+  add_symmetry_tolerance(c, o.work.taken);
   o.layout.add_block(c);
   o.layout.add_storage(c);
   o.layout.add_shares(c);
@@ -406,6 +408,7 @@ void add_bench_papers(CLI::App& bench, Arguments const& arguments, std::function
                     "--by-cpu without a GPU (it carries between GPUs). Use --gpus 2, or drop it.");
       auto const matrices = papers::matrices_of(table, o->only);
       if (c->count("--matrices") > 0) papers::check_folder(o->folder);
+      check_symmetry_tolerance(o->work.taken, o->folder.empty());
       std::vector<NamedFile> read;
       for (PaperMatrix const& matrix : matrices) {
         read.push_back({"the matrix", input_of(*o, matrix).file});

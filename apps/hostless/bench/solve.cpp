@@ -92,6 +92,9 @@ std::vector<Way> ways_of(BenchOptions const& o) {
   if (o.work.taken.is_given("lanes") && std::none_of(ways.begin(), ways.end(), has_threads))
     throw Error(ErrorCode::usage,
                 "--lanes without the persistent run of the processor (no other has them). Drop it.");
+  auto const compares = [](Way const& way) { return symmetry_for(way.method) == Symmetry::required; };
+  check_symmetry_tolerance(o.work.taken, o.input.generated(),
+                           std::any_of(ways.begin(), ways.end(), compares) ? "" : "--methods " + o.methods);
   auto const is_polynomial = [](Way const& way) {
     return way.preconditioner == PreconditionerKind::chebyshev;
   };
@@ -175,7 +178,8 @@ class SolveBench {
       layout.format.threads = std::max(layout.format.threads, solve_options(options_, way).run.threads);
       layout.host_layout = layout.host_layout || !way.on_gpus;
     }
-    auto const source = options_.input.open(group_, &layout, vectors, symmetry);
+    auto const source =
+        options_.input.open(group_, &layout, vectors, symmetry, symmetry_tolerance(options_.work.taken));
     matrix_ = Matrix::from_source(transport_, *source, layout);
     overlap_.emplace(LaidOut{transport_, *matrix_, options_.input, layout_}, options_.input.seed);
     route_ = route;
@@ -430,6 +434,7 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
               "Which share of the communication lay beside computing, of every way of several ranks: by a "
               "traced solve, and by communication and computing alone");
   o->work.add(*c);
+  add_symmetry_tolerance(*c, o->work.taken);
   o->layout.add_block(*c);
   o->layout.add_storage(*c);
   o->layout.add_shares(*c);

@@ -26,6 +26,7 @@ class TakenOptions {
   bool is_given(std::string const& name) const { return given_.count(name) > 0; }
   std::string word(std::string const& name) const { return std::get<std::string>(now(name)); }
   int number(std::string const& name) const { return static_cast<int>(std::get<std::int64_t>(now(name))); }
+  double real(std::string const& name) const { return std::get<double>(now(name)); }
   bool flag(std::string const& name) const { return std::get<bool>(now(name)); }
   /// Errors  usage  values that an option cannot have
   void put_into(Choices& choices) const;

@@ -25,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 struct PredictRequest {
   InputOptions input;
+  TakenOptions taken;  ///< of the one table
   ScalingOptions scaling;
   std::string file, sums;
   int gpus_per_node = 0, ranks_per_node = 0;
@@ -119,7 +120,7 @@ Prediction predicted(PredictRequest const& o) {
   all.scaling.parts = {"product", "vectors", "halo", "sums", "launches"};
   int const per_node = ranks_per_node(o, all.machine);
   check_points(o, all.machine, per_node);
-  if (!is_lattice(o)) all.graph = graph_of(o.input);
+  if (!is_lattice(o)) all.graph = graph_of(o.input, symmetry_tolerance(o.taken));
   for (int nodes : o.scaling.nodes) {
     all.points.push_back(point_of(o, all, nodes, per_node));
     Point& point = all.points.back();
@@ -220,6 +221,7 @@ int print_prediction(PredictRequest const& o) {
 void check_request(PredictRequest& o, CLI::App const& command) {
   o.input.file = o.file;
   o.input.check_given();
+  check_symmetry_tolerance(o.taken, o.input.generated());
   o.scaling.check(o.file);
   if (o.gpus_per_node > 0 && o.ranks_per_node > 0)
     throw Error(ErrorCode::usage,
@@ -254,6 +256,7 @@ void add_predict(CLI::App& app, std::function<int()>& work) {
       "Lattices (poisson1d, poisson2d, poisson7, poisson27, monodomain) are counted, and nothing is stored.");
   c->add_option("file", o->file, "Matrix Market (plain or gz), PETSc binary or scipy's .npz");
   o->input.add_problem(*c);
+  add_symmetry_tolerance(*c, o->taken);
   o->scaling.add(
       *c, "strong: one matrix; weak: one that grows from the first number of nodes on (default strong)");
   c->add_option("--gpus-per-node", o->gpus_per_node, "A rank each; 0: all that a node has")

@@ -206,11 +206,12 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   return share;
 }
 
-MatrixGraph graph_of(InputOptions const& input) {
+MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance) {
   MatrixGraph graph;
   SetupShown shown(true);
   run_on_threads(1, [&](Group& group) {
-    auto const source = input.open(group, nullptr, 0, Symmetry::required);  // both methods need it
+    auto const source =
+        input.open(group, nullptr, 0, Symmetry::required, symmetry_tolerance);  // both methods need it
     std::int64_t const rows = source->global_rows();
     if (rows > std::numeric_limits<std::int32_t>::max())
       throw Error(ErrorCode::usage, fmt::format("{} rows (at most 2^31 - 1 are dealt to ranks; lattices are "

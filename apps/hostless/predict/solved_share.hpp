@@ -39,8 +39,9 @@ struct MatrixGraph {
   std::int64_t rows() const { return static_cast<std::int64_t>(row_entries.size()); }
 };
 
-/// Of a file, or a generated problem. Errors  those of reading; bad_input  not symmetric; usage  2^31 rows or more
-MatrixGraph graph_of(InputOptions const& input);
+/// Of a file, whose entries may be symmetry_tolerance from their mirrors, or a generated problem.
+/// Errors  those of reading; bad_input  not symmetric; usage  2^31 rows or more
+MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance);
 
 /// Dealt row by row, also where rows come in blocks: contiguous ones where that leaves few ghosts, else by METIS.
 /// Whatever the number of ranks, none is started. `work` has the most of any rank in each of its numbers.
