@@ -209,6 +209,8 @@ class Machine(Command):
         self.assertTrue(1e-8 < sums["on_node_s"] < 0.1)
         (memory,) = made["memory"]
         self.assertEqual(memory["memory"], "host")
+        threads = max(2, len(os.sched_getaffinity(0)))  # together the ranks keep all processors busy that they may use
+        self.assertIn(f"read by {threads} threads of all 2 ranks", made["sources"][memory["source"]])
         self.assertTrue(1e8 < memory["least_bytes_per_s"] <= memory["bytes_per_s"] <= memory["most_bytes_per_s"] < 1e13, memory)
         solves = ("predict", "--generate", "poisson7", "--size", 64, "--machine", "here.json", "--nodes", 1)
         predicted = self.json_of(*solves, "--memory", "host", "--ranks-per-node", 2)

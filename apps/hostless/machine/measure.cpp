@@ -16,6 +16,7 @@
 #include "hostless/base/error.hpp"
 #include "hostless/machine/bandwidth.hpp"
 #include "hostless/machine/nodes.hpp"
+#include "hostless/machine/processor_sets.hpp"
 #include "hostless/machine/topology.hpp"
 #include "hostless/model/solve_price.hpp"
 #include "machine/fit_shown.hpp"
@@ -207,20 +208,38 @@ void add_sums(double seconds, NodeMap const& nodes, MachineModel& machine) {
       measured);
 }
 
-// What all cores of a node read together: each rank with its share of them, at the same time, thrice. Of several
-// nodes the slowest.
-std::vector<MemoryRate> read_rates(Group& group, NodeMap const& nodes) {
-  Topology const found = find_topology();
+// Of this rank, so that those of a node keep all of its processors busy: where a launcher has bound each to cores
+// of its own, all of these; where they share them, a part.
+int reading_threads(Group& group, NodeMap const& nodes) {
+  std::vector<ProcessorSet> const sets = group.all_gather(processors_of_thread());
+  std::vector<ProcessorSet> here;
+  std::size_t mine = 0;
+  for (int rank : nodes.ranks_of(nodes.node[static_cast<std::size_t>(group.rank())])) {
+    if (rank == group.rank()) mine = here.size();
+    here.push_back(sets[static_cast<std::size_t>(rank)]);
+  }
+  return threads_on_all_processors(here)[mine];
+}
+
+/// How fast memory is read, and by how many threads that was found out.
+struct ReadRates {
+  std::vector<MemoryRate> rates;
+  int threads = 0;
+};
+
+// What all cores of a node read together: each rank with its threads, at the same time, thrice. Of several nodes the
+// slowest.
+ReadRates read_rates(Group& group, NodeMap const& nodes) {
   int const here =
       static_cast<int>(nodes.ranks_of(nodes.node[static_cast<std::size_t>(group.rank())]).size());
+  int const threads = reading_threads(group, nodes);
   constexpr double seconds = 0.2;
   constexpr int times = 3;
   std::vector<double> slowest;
   for (int time = 0; time < times; ++time) {
     group.barrier();
     double mine = 0;
-    group.together(
-        [&] { mine = measure_read_bandwidth(std::max(1, found.usable_threads / here), seconds, here); });
+    group.together([&] { mine = measure_read_bandwidth(threads, seconds, here); });
     std::vector<double> of_node(static_cast<std::size_t>(nodes.nodes()));
     std::vector<double> const all = group.all_gather(mine);
     for (std::size_t rank = 0; rank < all.size(); ++rank)
@@ -232,8 +251,9 @@ std::vector<MemoryRate> read_rates(Group& group, NodeMap const& nodes) {
   rate.memory = MemoryKind::host;
   rate.vectors = {slowest[times / 2], slowest.front(), slowest.back()};
   rate.source = "memory";
-  if (found.memory_bytes > 0) rate.bytes = static_cast<double>(group.min(found.memory_bytes));
-  return {rate};
+  std::int64_t const bytes = group.min(find_topology().memory_bytes);
+  if (bytes > 0) rate.bytes = static_cast<double>(bytes);
+  return {{rate}, group.sum(threads)};
 }
 
 // A fit that says little is told, one that says nothing is not written. Times that are kept would be fitted
@@ -271,7 +291,7 @@ int measure(MeasureRequest const& o, Transport& transport) {
   time_all(o, transport, jobs, *samples);
   double const sum =
       bench::sum(transport, 1, Reduction::ordered, {10, 50, 5, WaitLimits::from_environment()}).median();
-  std::vector<MemoryRate> memory;
+  ReadRates memory;
   if (!o.output.empty()) memory = read_rates(group, nodes);
   group.together([&] {
     if (!first) return;
@@ -284,11 +304,12 @@ int measure(MeasureRequest const& o, Transport& transport) {
     ModelErrors const errors = errors_of(fit.tables, machine.node, measured.messages);
     machine.costs = fit.tables;
     add_sums(sum, nodes, machine);
-    machine.memory = memory;
-    if (!memory.empty())
+    machine.memory = memory.rates;
+    if (!memory.rates.empty())
       machine.sources["memory"] = fmt::format(
-          "measured by 'hostless machine measure': arrays read by all {} ranks at once, three times",
-          nodes.ranks());
+          "measured by 'hostless machine measure': arrays read by {} threads of all {} ranks at once, three "
+          "times",
+          memory.threads, nodes.ranks());
     Unfit const busy{ErrorCode::environment, "the machine was busy while it was timed",
                      fmt::format("{}easure again when it is idle, with a core for each rank.",
                                  o.samples.empty() ? "M" : fmt::format("Delete {} and m", o.samples))};
