@@ -15,6 +15,7 @@ namespace hostless {
 namespace {
 
 constexpr double sum_bytes = 8;
+constexpr double host_product_vectors = 16;  // a value read and one written
 
 [[noreturn]] void no_data(MachineModel const& machine, std::string const& what) {
   throw Error(ErrorCode::bad_input,
@@ -59,6 +60,10 @@ void check(SolveShare const& share, SolveSetting const& setting) {
       share.border_rows > share.rows)
     throw Error(ErrorCode::usage, fmt::format("{} rows, {} entries, {} border rows", share.rows,
                                               share.entries, share.border_rows));
+  if (setting.memory == MemoryKind::host && !(share.stored_bytes > 0))
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("{} stored bytes (a processor reads the matrix as it stores it)", share.stored_bytes));
   if (setting.nodes < 1 || setting.ranks_per_node < 1)
     throw Error(ErrorCode::usage,
                 fmt::format("{} nodes of {} ranks (at least 1)", setting.nodes, setting.ranks_per_node));
@@ -143,22 +148,28 @@ SumPrice price_sum(MachineModel const& machine, int nodes, int ranks_per_node, M
 
 char const* name(PricedMethod method) { return method == PricedMethod::cg ? "cg" : "pipelined-cg"; }
 
-double product_bytes(SolveShare const& share) { return 12 * share.entries + 20 * share.rows; }
-
-double vector_bytes(PricedMethod method, SolveShare const& share) {
-  return (24 * (method == PricedMethod::cg ? 3 : 6) + 24) * share.rows;
+double product_bytes(SolveShare const& share, MemoryKind memory) {
+  if (memory == MemoryKind::host) return share.stored_bytes + host_product_vectors * share.rows;
+  return 12 * share.entries + 20 * share.rows;
 }
 
-double kept_bytes(PricedMethod method, SolveShare const& share) {
+double vector_bytes(PricedMethod method, SolveShare const& share, MemoryKind memory) {
+  bool const is_cg = method == PricedMethod::cg;
+  if (memory == MemoryKind::host) return ((is_cg ? 88 : 128) - host_product_vectors) * share.rows;
+  return (24 * (is_cg ? 3 : 6) + 24) * share.rows;
+}
+
+double kept_bytes(PricedMethod method, SolveShare const& share, MemoryKind memory) {
   int const vectors = method == PricedMethod::cg ? 5 : 8;
-  return 12 * share.entries + (4 + 8 * vectors) * share.rows;
+  double const matrix = memory == MemoryKind::host ? share.stored_bytes : 12 * share.entries + 4 * share.rows;
+  return matrix + 8 * vectors * share.rows;
 }
 
 std::string why_it_does_not_fit(MachineModel const& machine, PricedMethod method, SolveShare const& share,
                                 SolveSetting const& setting) {
   MemoryRate const& memory = memory_rate(machine, setting.memory);
   double const ranks = setting.memory == MemoryKind::host ? setting.ranks_per_node : 1;
-  double const kept = kept_bytes(method, share) * ranks;
+  double const kept = kept_bytes(method, share, setting.memory) * ranks;
   if (!memory.bytes || kept <= *memory.bytes) return {};
   return fmt::format("matrix and vectors of a {} take {:.1f} GiB or more, and it has {:.1f}",
                      setting.memory == MemoryKind::host ? "node" : "GPU", kept / 0x1p30,
@@ -187,8 +198,10 @@ IterationPrice price_iteration(MachineModel const& machine, PricedMethod method,
   MemoryRate const& memory = memory_rate(machine, setting.memory);
   double const parts = setting.memory == MemoryKind::host ? setting.ranks_per_node : 1;
   double const inner = 1 - share.border_rows / share.rows;
-  double const product = product_bytes(share) * parts, vectors = vector_bytes(method, share) * parts;
+  double const product = product_bytes(share, setting.memory) * parts;
+  double const vectors = vector_bytes(method, share, setting.memory) * parts;
   IterationPrice price;
+  price.bytes = (product + vectors) / parts;
   add_source(price.sources, machine, memory.source);
   add_sums(price, machine, method, setting);
   double const launches = setting.memory == MemoryKind::gpu ? all_launches(price, machine, method) : 0;

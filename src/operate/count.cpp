@@ -11,9 +11,6 @@
 namespace hostless {
 namespace {
 
-/// Rows of a diagonal group back to the one that holds its other triangle: 8 MB of a 7-point matrix.
-constexpr std::int64_t automatic_reach = std::int64_t{1} << 18;
-
 using Columns = FormatRequest::Columns;
 using Kind = FormatRequest::Kind;
 
@@ -33,7 +30,7 @@ class Counter {
     if (sell_ != no) {
       shapes_[sell_].first_group.assign(tiling.slices + 1, 0);
       bool const automatic = request.half_reach == FormatRequest::automatic;
-      images_ = DiagonalImages(owned_, automatic ? automatic_reach : request.half_reach);
+      images_ = DiagonalImages(owned_, automatic ? DiagonalImages::automatic_reach : request.half_reach);
     }
     ranges_.resize(shapes_.size());
     sizes_.resize(shapes_.size());

@@ -1,6 +1,9 @@
 #include "diagonal_images.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+
+#include "hostless/operate/storage_count.hpp"
 
 namespace hostless {
 
@@ -107,6 +110,62 @@ DiagonalImages::Piece DiagonalImages::piece(Group const& group, std::size_t from
   piece.exact = ((d.mask ^ there) & lanes) == 0;
   piece.value_index = static_cast<std::int32_t>(value_index);
   return piece;
+}
+
+namespace {
+
+/// Rows of the groups in which a diagonal has entries. It has none in runs of rows, where the lattice ends along an
+/// axis: those of a run that fill no group are stored all the same, on average one less than a group has.
+double stored_rows(std::array<std::int64_t, 3> const& extent, Direction const& direction) {
+  std::array<std::int64_t, 3> const cells = {extent[1] * extent[2], extent[2], 1};  // between neighbours
+  double rows = static_cast<double>(extent[0] * cells[0]), runs = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    std::int64_t const run = std::abs(direction[axis]) * cells[axis];
+    rows -= runs * static_cast<double>(std::max<std::int64_t>(0, run - (group_block_rows - 1)));
+    runs *= static_cast<double>(extent[axis] - std::abs(direction[axis]));
+  }
+  return rows;
+}
+
+double entries_of(std::array<std::int64_t, 3> const& extent, Direction const& direction) {
+  double entries = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    entries *= static_cast<double>(std::max<std::int64_t>(0, extent[axis] - std::abs(direction[axis])));
+  return entries;
+}
+
+/// The last one of a slice need not be full.
+double groups_of(std::int64_t rows, int slices) {
+  auto const in_slice = [](std::int64_t its) {
+    return static_cast<double>((its + group_block_rows - 1) / group_block_rows);
+  };
+  std::int64_t const least = rows / slices, longer = rows % slices;
+  return static_cast<double>(longer) * in_slice(least + 1) +
+         static_cast<double>(slices - longer) * in_slice(least);
+}
+
+}  // namespace
+
+double lattice_sweep_bytes(std::array<std::int64_t, 3> const& extent, std::span<Direction const> couplings,
+                           double entries, int slices) {
+  auto const rows = static_cast<double>(extent[0] * extent[1] * extent[2]);
+  double const groups = groups_of(extent[0] * extent[1] * extent[2], slices);
+  double beside = entries - rows;  // of ghosts, when those between cells are taken off
+  double stored = rows, indexed = rows;
+  for (Direction const& d : couplings) {
+    double const inside = entries_of(extent, d);
+    if (inside == 0) continue;
+    beside -= inside;
+    double const its = stored_rows(extent, d);
+    std::int64_t const distance = (d[0] * extent[1] + d[1]) * extent[2] + d[2];
+    if (distance > 0 || -distance > DiagonalImages::automatic_reach) stored += its;
+    indexed += its;
+  }
+  beside = std::max(beside, 0.0);
+  double const lanes = groups * group_block_rows / rows;  // of a row
+  double const diagonals = lanes * (indexed + beside) / group_block_rows;
+  return 8 * lanes * (stored + beside) + static_cast<double>(sizeof(Diagonal)) * diagonals +
+         static_cast<double>(sizeof(SellGroup)) * groups;
 }
 
 }  // namespace hostless

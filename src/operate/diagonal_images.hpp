@@ -13,6 +13,9 @@ namespace hostless {
 /// looked at here; values are compared bit by bit when the matrix is filled.
 class DiagonalImages {
  public:
+  /// Rows of a diagonal group back to the one that holds its other triangle: 8 MB of a 7-point matrix.
+  static constexpr std::int64_t automatic_reach = std::int64_t{1} << 18;
+
   DiagonalImages() = default;
   DiagonalImages(std::int64_t owned, std::int64_t reach) : owned_(owned), reach_(reach) {}
 

@@ -7,6 +7,7 @@
 
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/operate/storage_count.hpp"
 #include "storage.hpp"
 
 namespace hostless {
@@ -236,6 +237,16 @@ void LocalMatrix::rebuild_in_full(LocalRows const& rows) {
   Isa const isa = storage_->isa;
   storage_.reset();
   build(rows, tiling, request, isa);
+}
+
+StorageCount count_storage(LocalRows const& rows, Tiling const& tiling, FormatRequest request) {
+  check_request(rows, tiling, request, active_isa());
+  if (tiling.threads_per_row > 1) request.format = FormatRequest::Kind::csr;
+  Counted const counted = count(rows, tiling, request);
+  std::string why;
+  Shape const& best = counted.candidates[choose(counted, tiling.block, tiling.threads_per_row, why)];
+  int const unit = best.format == Format::bsr ? tiling.block * tiling.block : 1;
+  return {best.format, best.sweep_bytes(tiling.block), best.left_out * unit};
 }
 
 LocalMatrix::LocalMatrix() = default;

@@ -216,7 +216,7 @@ class Machine(Command):
         predicted = self.json_of(*solves, "--memory", "host", "--ranks-per-node", 2)
         self.assertEqual((predicted["memory"], predicted["sums"], predicted["ranks_per_node"]), ("host", "host", 2))
         (point,) = predicted["points"]
-        self.assertAlmostEqual(point["terms"]["vectors_s"] * memory["bytes_per_s"] / (96 * 64**3), 1)
+        self.assertAlmostEqual(point["terms"]["vectors_s"] * memory["bytes_per_s"] / (72 * 64**3), 1)
         self.assertAlmostEqual(point["terms"]["sums_on_node_s"] / (2 * sums["on_node_s"]), 1)
         self.assertIn("Use --memory host", self.run_it(*solves, code=3).stderr)
         self.assertIn("Drop one", self.run_it(*solves, "--gpus-per-node", 1, "--ranks-per-node", 1, code=2).stderr)

@@ -93,6 +93,26 @@ class Predict(Command):
         few = self.run_it("predict", "C.mtx", "--machine", "frontier", "--nodes", "4", "--gpus-per-node", 8, code=2)
         self.assertIn("32 ranks for 16 rows", few.stderr)
 
+    def test_bytes_on_processors_are_those_of_a_solve(self):
+        machine = json.loads((Path(__file__).parents[2] / "machines" / "lassen.json").read_text())
+        rate = dict.fromkeys(("bytes_per_s", "least_bytes_per_s", "most_bytes_per_s"), 1e11)
+        machine["memory"] = [{"memory": "host", **rate, "source": next(iter(machine["sources"]))}]
+        self.write("here.json", json.dumps(machine))
+        self.run_it("generate", "poisson7", "--size", 24, "-o", "A.mtx")
+        # Solves share rows out row after row here, boxes have as many; A.mtx on 6 ranks is dealt by METIS.
+        for matrix, ranks in ((("--generate", "poisson7", "--size", 48), 1), (("--generate", "poisson7", "--size", "16,16,96"), 2),
+                              (("--generate", "poisson27", "--size", 20), 1), (("A.mtx",), 1), (("A.mtx",), 2), (("A.mtx",), 6),
+                              (("--generate", "monodomain", "--size", 24), 1), (("--generate", "poisson2d", "--size", 150), 1),
+                              (("--generate", "elasticity-hex8", "--size", 12), 1), (("--generate", "circuit", "--size", 60), 1)):
+            rows = self.json_of("bench", "solve", *matrix, "--ranks", ranks, "--methods", "cg,pipelined-cg", "--runs", "host", "--iterations", 3, "--repeat", 1)["solves"]
+            self.assertEqual(len(rows), 2)
+            for row in rows:
+                words = ("--memory", "host", "--ranks-per-node", ranks, "--nodes", 1, "--method", row["method"])
+                (point,) = self.points(*matrix, "--machine", "here.json", *words)
+                self.assertAlmostEqual(point["bytes_of_a_rank"] * ranks / row["bytes_per_iteration"], 1, delta=0.03, msg=(matrix, ranks, row["method"]))
+                moved = (point["terms"]["product_s"] + point["terms"]["vectors_s"]) * 1e11
+                self.assertAlmostEqual(moved / (point["bytes_of_a_rank"] * ranks), 1)
+
     def test_what_does_not_fit_has_no_price(self):
         # 12 bytes an entry, 44 a row; a die of Frontier has 64 GiB.
         lattice = ("--generate", "poisson7", "--size", 2048, "--machine", "frontier", "--gpus-per-node", 8)

@@ -75,7 +75,7 @@ void check_points(PredictRequest const& o, MachineModel const& machine, int per_
   o.scaling.check_ranks(per_node);
   for (int nodes : o.scaling.nodes) {
     o.scaling.growth(nodes);
-    price_iteration(machine, o.method, {1, 1, 0}, setting_of(o, nodes, per_node), nullptr);
+    price_iteration(machine, o.method, {1, 1, 0, 1}, setting_of(o, nodes, per_node), nullptr);
   }
 }
 
@@ -120,7 +120,7 @@ Prediction predicted(PredictRequest const& o) {
   all.scaling.parts = {"product", "vectors", "halo", "sums", "launches"};
   int const per_node = ranks_per_node(o, all.machine);
   check_points(o, all.machine, per_node);
-  if (!is_lattice(o)) all.graph = graph_of(o.input, symmetry_tolerance(o.taken));
+  if (!is_lattice(o)) all.graph = graph_of(o.input, symmetry_tolerance(o.taken), o.memory);
   for (int nodes : o.scaling.nodes) {
     all.points.push_back(point_of(o, all, nodes, per_node));
     Point& point = all.points.back();
@@ -167,6 +167,7 @@ Json json_of(Point const& point) {
                      {"sums_between_s", p.sums_between},
                      {"sum_copies_s", p.sum_copies},
                      {"launches_s", p.launches}}},
+                   {"bytes_of_a_rank", p.bytes},
                    {"exchange_s", p.exchange},
                    {"exchange", point.way},
                    {"share_of_sums", p.sums() / p.seconds},

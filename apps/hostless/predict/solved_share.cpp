@@ -9,6 +9,7 @@
 
 #include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/operate/storage_count.hpp"
 #include "hostless/plan/partition.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "setup_shown.hpp"
@@ -138,24 +139,70 @@ std::vector<Pattern> patterns_of(Dealt const& rows, int ranks) {
 }
 
 /// The most of any rank.
-SolveShare work_of(MatrixGraph const& graph, std::vector<std::int32_t> const& part, int ranks) {
+SolveShare work_of(MatrixGraph const& graph, Dealt const& dealt, int ranks) {
   std::vector<SolveShare> works(static_cast<std::size_t>(ranks));
+  std::vector<std::int32_t> const& part = dealt.part;
+  StoredBytes const& stored = dealt.dealing == Dealing::metis ? graph.metis : graph.contiguous;
   for (std::size_t row = 0; row < part.size(); ++row) {
     SolveShare& work = works[static_cast<std::size_t>(part[row])];
     auto const begin = graph.other.begin() + graph.first[row],
                end = graph.other.begin() + graph.first[row + 1];
+    auto const mine = std::count_if(
+        begin, end, [&](std::int32_t column) { return part[static_cast<std::size_t>(column)] == part[row]; });
     ++work.rows;
     work.entries += graph.row_entries[row];
-    work.border_rows += std::any_of(
-        begin, end, [&](std::int32_t column) { return part[static_cast<std::size_t>(column)] != part[row]; });
+    work.border_rows += mine < end - begin ? 1 : 0;
+    work.stored_bytes += stored.entry * graph.row_entries[row] - stored.left_out * static_cast<double>(mine);
   }
   SolveShare most;
   for (SolveShare const& work : works) {
     most.rows = std::max(most.rows, work.rows);
     most.entries = std::max(most.entries, work.entries);
     most.border_rows = std::max(most.border_rows, work.border_rows);
+    most.stored_bytes = std::max(most.stored_bytes, work.stored_bytes);
   }
   return most;
+}
+
+void add_rows(RowSource const& source, MatrixGraph& graph) {
+  std::int64_t const rows = source.global_rows();
+  SetupStage const stage("looking at the rows", rows);
+  RowPanel panel;
+  graph.first.push_back(0);
+  for (std::int64_t row = 0; row < rows; row += panel_rows) {
+    std::int64_t const count = std::min(panel_rows, rows - row);
+    source.pattern(row, count, panel);
+    setup_step(count);
+    for (std::int64_t k = 0; k < count; ++k) {
+      auto const begin = panel.offset[static_cast<std::size_t>(k)];
+      auto const end = panel.offset[static_cast<std::size_t>(k + 1)];
+      for (auto at = begin; at < end; ++at)
+        if (std::int64_t const column = panel.column[static_cast<std::size_t>(at)]; column != row + k)
+          graph.other.push_back(static_cast<std::int32_t>(column));
+      graph.first.push_back(static_cast<std::int64_t>(graph.other.size()));
+      graph.row_entries.push_back(static_cast<std::int32_t>(end - begin));
+    }
+  }
+}
+
+/// As a solve on one rank lays the rows out, without doing it.
+void count_stored(Group& group, RowSource const& source, MatrixGraph& graph) {
+  Assembly const assembly(group, source, {}, [&] { return scan_rows(source, true, 1, false); });
+  auto const rows = assembly.rows_of(group, source);
+  SetupStage const stage("counting what is stored", graph.rows());
+  FormatRequest request;
+  auto const* const read = dynamic_cast<StoredRows const*>(&source);
+  if (read != nullptr && read->only_rounded()) request.half_reach = 0;  // only equal entries are left out
+  StorageCount const stored = count_storage(*rows, assembly.tiling(), request);
+  double const entries = std::accumulate(graph.row_entries.begin(), graph.row_entries.end(), 0.0);
+  auto const beside = static_cast<double>(graph.other.size());
+  double const left_out = 8 * static_cast<double>(stored.left_out);
+  if (entries > 0)
+    graph.contiguous.entry = (static_cast<double>(stored.bytes_per_sweep) + left_out) / entries;
+  if (beside > 0) graph.contiguous.left_out = left_out / beside;
+  graph.metis = graph.contiguous;
+  constexpr double listed_entry = 10;  // its value, and a column of 16 bits
+  if (stored.format == Format::sell && stored.left_out > 0) graph.metis = {listed_entry, 0};
 }
 
 }  // namespace
@@ -198,7 +245,11 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   for (Rank rank = 0; rank < nodes.ranks(); ++rank) {
     Box const box = boxes.box(rank);
     share.work.rows = std::max(share.work.rows, static_cast<double>(box.cells()));
-    share.work.entries = std::max(share.work.entries, entries_of(box, grid, couplings));
+    double const entries = entries_of(box, grid, couplings);
+    share.work.entries = std::max(share.work.entries, entries);
+    share.work.stored_bytes = std::max(
+        share.work.stored_bytes, lattice_sweep_bytes({box.extent(0), box.extent(1), box.extent(2)}, couplings,
+                                                     entries, choose_slices(box.cells(), 0)));
     share.work.border_rows = std::max(share.work.border_rows, border_of(box, grid));
   }
   if (nodes.ranks() == 1) return share;
@@ -206,34 +257,19 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   return share;
 }
 
-MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance) {
+MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance, MemoryKind memory) {
   MatrixGraph graph;
   SetupShown shown(true);
   run_on_threads(1, [&](Group& group) {
-    auto const source =
-        input.open(group, nullptr, 0, Symmetry::required, symmetry_tolerance);  // both methods need it
+    // Both methods need it.
+    auto const source = input.open(group, nullptr, 0, Symmetry::required, symmetry_tolerance);
     std::int64_t const rows = source->global_rows();
     if (rows > std::numeric_limits<std::int32_t>::max())
       throw Error(ErrorCode::usage, fmt::format("{} rows (at most 2^31 - 1 are dealt to ranks; lattices are "
                                                 "counted without).",
                                                 rows));
-    SetupStage const stage("looking at the rows", rows);
-    RowPanel panel;
-    graph.first.push_back(0);
-    for (std::int64_t row = 0; row < rows; row += panel_rows) {
-      std::int64_t const count = std::min(panel_rows, rows - row);
-      source->pattern(row, count, panel);
-      setup_step(count);
-      for (std::int64_t k = 0; k < count; ++k) {
-        auto const begin = panel.offset[static_cast<std::size_t>(k)];
-        auto const end = panel.offset[static_cast<std::size_t>(k + 1)];
-        for (auto at = begin; at < end; ++at)
-          if (std::int64_t const column = panel.column[static_cast<std::size_t>(at)]; column != row + k)
-            graph.other.push_back(static_cast<std::int32_t>(column));
-        graph.first.push_back(static_cast<std::int64_t>(graph.other.size()));
-        graph.row_entries.push_back(static_cast<std::int32_t>(end - begin));
-      }
-    }
+    add_rows(*source, graph);
+    if (memory == MemoryKind::host) count_stored(group, *source, graph);
   });
   shown.end();
   return graph;
@@ -251,7 +287,7 @@ SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes, int 
     share.dealing = rows.dealing;
     share.rows = static_cast<double>(graph.rows());
     share.entries = std::accumulate(graph.row_entries.begin(), graph.row_entries.end(), 0.0);
-    share.work = work_of(graph, rows.part, nodes.ranks());
+    share.work = work_of(graph, rows, nodes.ranks());
     if (nodes.ranks() == 1) return;
     auto const patterns = patterns_of(rows, nodes.ranks());
     for (Route route : all_routes) share.counts.push_back(count_exchange(route, patterns, nodes));

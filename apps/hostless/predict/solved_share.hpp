@@ -31,17 +31,26 @@ ProblemOptions grown(ProblemOptions problem, int times);
 /// Of a lattice dealt in boxes. Errors  usage  more ranks than boxes
 SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes);
 
+/// Bytes by which a processor stores a matrix. Estimated of a rank by what the whole matrix takes; of parts by METIS,
+/// whose rows form no long diagonals, without those.
+struct StoredBytes {
+  double entry = 0.0;     ///< of each entry
+  double left_out = 0.0;  ///< less, of each beside the diagonal whose mirror the same rank has
+};
+
 /// The rows of a matrix without their values, held by this process: 4 bytes an entry.
 struct MatrixGraph {
   std::vector<std::int64_t> first;        ///< [rows + 1] others in row r: other[first[r] .. first[r + 1])
   std::vector<std::int32_t> other;        ///< columns but for the row's own
   std::vector<std::int32_t> row_entries;  ///< [rows] with the diagonal
+  StoredBytes contiguous, metis;          ///< by how rows are dealt; where it was asked for
   std::int64_t rows() const { return static_cast<std::int64_t>(row_entries.size()); }
 };
 
 /// Of a file, whose entries may be symmetry_tolerance from their mirrors, or a generated problem.
+/// memory  where it will lie: what is stored is counted for the host's, by what a solve stores
 /// Errors  those of reading; bad_input  not symmetric; usage  2^31 rows or more
-MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance);
+MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance, MemoryKind memory);
 
 /// Dealt row by row, also where rows come in blocks: contiguous ones where that leaves few ghosts, else by METIS.
 /// Whatever the number of ranks, none is started. `work` has the most of any rank in each of its numbers.

@@ -17,6 +17,8 @@ char const* name(PricedMethod method);
 struct SolveShare {
   double rows = 0.0, entries = 0.0;
   double border_rows = 0.0;  ///< rows whose products wait for ghosts
+  /// Of the matrix, as a processor keeps it and reads it in a product; not asked of GPUs.
+  double stored_bytes = 0.0;
 };
 
 /// Where an iteration runs.
@@ -34,21 +36,24 @@ struct IterationPrice {
   double exchange = 0.0;                ///< the whole exchange
   double sums_on_node = 0.0, sums_between = 0.0, sum_copies = 0.0;
   double launches = 0.0;             ///< what launches take longer than the work that they start
+  double bytes = 0.0;                ///< that the rank moves for product and vectors
   double least = 0.0, most = 0.0;    ///< the model's own error: `seconds` lies between
   std::vector<std::string> sources;  ///< of the values that were used, in words
   std::vector<std::string> notes;    ///< what the data do not say
   double sums() const { return sums_on_node + sums_between + sum_copies; }
 };
 
-/// Bytes that an iteration moves: for the product 12 an entry (value, column) and 20 a row (its end, and a value
-/// read and one written), 24 rows for each of three (pipelined: six) vector updates, 24 rows for a dot product
-/// and a norm. Trotter et al. count 20 (entries + rows) for the product, as if each entry read a value anew.
-double product_bytes(SolveShare const& share);
-double vector_bytes(PricedMethod method, SolveShare const& share);
+/// Bytes that a rank moves in an iteration. On a GPU: for the product 12 an entry (value, column) and 20 a row (its
+/// end, and a value read and one written), 24 rows for each of three (pipelined: six) vector updates, 24 rows for a
+/// dot product and a norm. Trotter et al. count 20 (entries + rows) for the product, as if each entry read a value anew.
+/// On a processor as Result::bytes_per_iteration counts: the matrix as it is stored (both triangles once, short
+/// columns), and 88 rows of vectors (pipelined: 128), of which 16 are the product's.
+double product_bytes(SolveShare const& share, MemoryKind memory);
+double vector_bytes(PricedMethod method, SolveShare const& share, MemoryKind memory);
 
-/// Bytes that a solve keeps at the very least: 12 an entry, 4 a row (its end), and 8 for each of the vectors x, b, r, p
-/// and A p, pipelined three more.
-double kept_bytes(PricedMethod method, SolveShare const& share);
+/// Bytes that a solve keeps at the very least: the matrix, on a GPU 12 an entry and 4 a row (its end), and 8 a row for
+/// each of the vectors x, b, r, p and A p, pipelined three more.
+double kept_bytes(PricedMethod method, SolveShare const& share, MemoryKind memory);
 /// Why the share does not fit into the machine's memory; empty: it may, or there is no data of it.
 std::string why_it_does_not_fit(MachineModel const& machine, PricedMethod method, SolveShare const& share,
                                 SolveSetting const& setting);
@@ -90,7 +95,7 @@ MachineModel with_all_spans(MachineModel machine, std::vector<std::string>& note
 ///
 /// exchange  price of the halo, or nullptr where nothing is exchanged
 /// Local, deterministic. Source: Trotter et al., section 4.1.4 (bytes of vectors).
-/// Errors  usage      no rows, nodes or ranks; more border rows than rows
+/// Errors  usage      no rows, nodes or ranks; more border rows than rows; on processors no stored bytes
 ///         bad_input  the machine has no data of memory, sums and messages, or copies: says which
 IterationPrice price_iteration(MachineModel const& machine, PricedMethod method, SolveShare const& share,
                                SolveSetting const& setting, ExchangePrice const* exchange);

@@ -33,7 +33,8 @@ MachineModel machine_of_solves() {
   return machine;
 }
 
-constexpr SolveShare share{1e6, 5e6, 1e5};  // product 80e6 bytes, vectors 96e6 bytes
+// On a GPU: product 80e6 bytes, vectors 96e6 bytes. On a processor: 24e6 + 16e6, and 72e6.
+constexpr SolveShare share{1e6, 5e6, 1e5, 24e6};
 
 TEST(SolvePrice, PartsAddUpByHand) {
   MachineModel const machine = machine_of_solves();
@@ -88,13 +89,28 @@ TEST(SolvePrice, SumsOfTheHostAreMessagesAndCopies) {
 TEST(SolvePrice, RanksOfTheHostShareItsMemory) {
   IterationPrice const p = price_iteration(machine_of_solves(), PricedMethod::cg, share,
                                            {1, 1, MemoryKind::host, MemoryKind::host}, nullptr);
-  EXPECT_NEAR(p.product, 800e-6, 1e-12);
+  EXPECT_NEAR(p.product, 400e-6, 1e-12);
+  EXPECT_NEAR(p.vectors, 720e-6, 1e-12);
+  EXPECT_EQ(p.bytes, 112e6);
   MachineModel machine = machine_of_solves();
   machine.sums.push_back({MemoryKind::host, 0, 0, "here"});
   EXPECT_NEAR(
       price_iteration(machine, PricedMethod::cg, share, {1, 4, MemoryKind::host, MemoryKind::host}, nullptr)
           .product,
-      3200e-6, 1e-12);
+      1600e-6, 1e-12);
+}
+
+// What the processor reads once, and what its solver's texts count of vectors (tests/unit/solve compares these).
+TEST(SolvePrice, ProcessorsReadTheMatrixAsTheyStoreIt) {
+  constexpr MemoryKind host = MemoryKind::host, gpu = MemoryKind::gpu;
+  EXPECT_EQ(product_bytes(share, host) + vector_bytes(PricedMethod::cg, share, host), 24e6 + 88e6);
+  EXPECT_EQ(product_bytes(share, host) + vector_bytes(PricedMethod::pipelined_cg, share, host), 24e6 + 128e6);
+  EXPECT_EQ(kept_bytes(PricedMethod::cg, share, host), 24e6 + 40e6);
+  EXPECT_EQ(kept_bytes(PricedMethod::pipelined_cg, share, gpu), 60e6 + 68e6);
+  SolveShare unknown = share;
+  unknown.stored_bytes = 0;
+  EXPECT_THROW(price_iteration(machine_of_solves(), PricedMethod::cg, unknown, {1, 1, host, host}, nullptr),
+               Error);
 }
 
 TEST(SolvePrice, ShortWorkWaitsForLaunches) {
