@@ -206,6 +206,15 @@ class NeighborMachines(unittest.TestCase):
         for word in ("bytes of a block", "with set-up", "blocks library", "rows direct", "spmv:crack"):
             self.assertIn(word, text)
 
+    def test_auto_is_slower_where_a_bound_says_so(self):
+        def slower_by(ratio, high, link=1):
+            rows = [{"way": way, "bytes": 8, "ratio": ratio, "link": link, "library_over_it": {"high": high}} for way in ("library", "auto")]
+            return neighbor_machines.slower("moore:1:1", rows)
+
+        self.assertEqual(slower_by(0.5, 0.6), ["moore:1:1: auto is slower, 8 bytes: 0.50, at most 0.60"])
+        for ratio, high, link in ((0.5, None, 1), (0.5, 0.96, 1), (0.5, 0.6, 0)):  # no bound, 4 %, idle links
+            self.assertEqual(slower_by(ratio, high, link), [])
+
     @unittest.skipIf(missing(), "no machines can be emulated here")
     def test_links_carry_what_is_counted_of_a_product(self):
         with tempfile.TemporaryDirectory() as name:
