@@ -16,7 +16,7 @@ from ._device import is_there
 from ._rows import is_array, real, small, word
 from ._stencil_arrays import Cells, boundary_of, cells_of, check_reach, coefficient_of, named_fields
 from ._stencil_compile import compiled, compiler, instructions
-from ._stencil_expression import (CONSTANTS, FUNCTIONS, MOST_COEFFICIENTS, MOST_FIELDS, Program, Text, field_of, near,
+from ._stencil_expression import (CONSTANTS, FUNCTIONS, MOST_COEFFICIENTS, MOST_FIELDS, Program, Text, by_read_names, field_of, near,
                                   program_of)
 from ._stencil_result import StencilChange, StencilResult, change_of
 from ._stencil_source import constant, source_of
@@ -71,9 +71,11 @@ class Stencil:
         super().__setattr__(name, value)
 
     def __init__(self, expressions: Union[str, dict], /, **given: Any):
+        given = by_read_names(given)
         if isinstance(expressions, dict):
             if not 1 <= len(expressions) <= MOST_FIELDS:
                 raise UsageError(f"{len(expressions)} fields (1 to {MOST_FIELDS} are stepped together). Give an expression for each.")
+            expressions = by_read_names(expressions)
             fields = tuple(expressions)
             for name in fields:
                 _check_name(name)
@@ -315,7 +317,8 @@ def _is_scalar(value: Any) -> bool:
 def _parameter(value: Any, name: str) -> float:
     number = real(value, name)
     if not math.isfinite(number):
-        raise UsageError(f"{name}={number} (every cell is computed with it: a finite number of float64 is needed). Correct it.")
+        said = f"{name} is beyond float64" if isinstance(value, int) else f"{name}={number}"
+        raise UsageError(f"{said} (every cell is computed with it: a finite number of float64 is needed). Correct it.")
     return number
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._device import is_there
 from ._rows import check_apart, check_numbers, is_array, root_of, to_numpy
-from ._stencil_expression import MOST_AXES, near
+from ._stencil_expression import MOST_AXES, by_read_names, near
 from .errors import UsageError
 
 TAKEN = (np.dtype(np.float32), np.dtype(np.float64))
@@ -28,6 +28,7 @@ class Cells(NamedTuple):
 def named_fields(given: Any, fields: tuple) -> list:
     """[(what, array)] in the order of the fields, of one array, a dict by name or a sequence."""
     if isinstance(given, dict):
+        given = by_read_names(given)
         for name in given:
             if name not in fields:
                 raise UsageError(f"an array for {name!r}{near(str(name), fields)} (the stencil has {', '.join(fields)}). Pass an array "
@@ -128,8 +129,8 @@ def _as_cells(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
         beyond = np.isinf(made) & np.isfinite(array)
         if beyond.any():
             where = tuple(int(one) for one in np.argwhere(beyond)[0])
-            raise UsageError(f"{what}{list(where)} = {array[where]:g} is beyond {dtype} (it would be infinite there). Use float64 arrays, "
-                             "or smaller numbers.")
+            raise UsageError(f"{what}{list(where)} = {array[where]!s} is beyond {dtype} (it would be infinite there). Use "
+                             f"{'float64 arrays, or ' if dtype == np.float32 else ''}smaller numbers.")
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import math
+import unicodedata
 from typing import Any, NamedTuple, NoReturn, Optional
 
 from .errors import UsageError
@@ -101,6 +102,9 @@ class Text:
         except SyntaxError as problem:
             self.refuse((problem.offset or 1) - 1, f"an expression that Python cannot read: {problem.msg} (Python's own parser "
                         "reads it). Correct it")
+        except UnicodeEncodeError as problem:
+            raise UsageError(f"{what} has {self.text[problem.start]!a} at place {problem.start}, which is no character (half of a "
+                             "surrogate pair). Take it out.") from None
         except (RecursionError, MemoryError, ValueError) as problem:
             raise UsageError(f"{what} cannot be read ({type(problem).__name__}: it is too deep or too long). Make fields or "
                              "parameters of its parts.") from None
@@ -110,6 +114,15 @@ class Text:
         column = where if isinstance(where, int) else len(self.text.encode()[:where.col_offset].decode())
         of = "" if self.field is None else f", in the expression of {self.field!r}"
         raise UsageError(f"{problem}{of}:\n    {self.text}\n    {' ' * min(column, len(self.text))}^")
+
+
+def by_read_names(given: dict) -> dict:
+    """The same by the names that Python's parser has for those in expressions (NFKC: the micro sign is a mu). UsageError: two
+    are one then."""
+    read = {unicodedata.normalize("NFKC", name) if isinstance(name, str) else name: thing for name, thing in given.items()}
+    if len(read) < len(given):
+        raise UsageError(f"{len(given)} names of which Python's parser reads some as one: {', '.join(map(ascii, given))}. Use others.")
+    return read
 
 
 def near(name: str, known: Any) -> str:

@@ -65,7 +65,8 @@ std::string Solver::Parts::other_preconditioner() {
   if (is_chebyshev()) return "a polynomial of higher degree";
   if (options.preconditioner == PreconditionerKind::function) return "a better preconditioner function";
   if (method().offers.polynomial) return "preconditioner chebyshev";
-  if (method().demands != Demands::positive_definite) return "a preconditioner of your own (a function)";
+  if (method().demands != Demands::positive_definite)
+    return "a preconditioner of your own (a function in C++, M= in Python)";
   return "preconditioner chebyshev with method " +
          names_of_methods([](MethodFacts const& one) { return one.offers.polynomial; });
 }
@@ -230,6 +231,11 @@ std::string Solver::Parts::advice_by_status(Result const& result) {
     case Status::stagnated:
       return advice_where_it_stagnates(result);
     case Status::diverged:
+      if (method().demands == Demands::nothing)  // nothing bounds its residuals on their way
+        return fmt::format(
+            "the true residual grew more than {:.0e} times. Those of {} may, and come down again: raise the "
+            "divergence limit. Else {}.",
+            state.growth_limit, name(options.method), advice_on_rows());
       return fmt::format(
           "the true residual grew more than {:.0e} times. Rows of very different size can do that: {}, or "
           "raise the divergence limit{}{}.",

@@ -165,9 +165,11 @@ std::string summary(SolveReport const& r) {
                     bytes_text(static_cast<double>(s.bytes_per_iteration)));
     if (double const moved = moved_per_second(r); moved > 0) {
       text += fmt::format(", {}/s", bytes_text(moved));
-      if (r.read_bandwidth)
+      if (r.read_bandwidth && moved <= *r.read_bandwidth)
         text += fmt::format(" = {:.0f} % of the {}/s measured here", 100 * moved / *r.read_bandwidth,
                             bytes_text(*r.read_bandwidth));
+      else if (r.read_bandwidth)
+        text += fmt::format(", a part from caches: memory gave {}/s here", bytes_text(*r.read_bandwidth));
     }
     line("speed", text);
   }

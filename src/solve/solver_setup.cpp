@@ -65,7 +65,8 @@ void Solver::Parts::check_options() const {
   if (matrix.function() &&
       (simple_kind() == PreconditionerKind::jacobi || simple_kind() == PreconditionerKind::block_jacobi)) {
     refuse(fmt::format("{} needs the matrix's diagonal (this one is a function). {}.", name(simple_kind()),
-                       is_chebyshev() ? "Put the polynomial over none" : "Pass a preconditioner function"));
+                       is_chebyshev() ? "Put the polynomial over none"
+                                      : "Pass one of your own (a function in C++, M= in Python)"));
   }
   if (!options.checkpoint_file.empty() && options.checkpoint_every < 1)
     refuse("a checkpoint file needs checkpoint_every >= 1.");

@@ -211,7 +211,7 @@ class Result(Command):
         self.assertTrue(text.startswith(f"converged after {result['iterations']} iterations\n"), text)
         for words in (f"|b - A x| / |b| = {result['true_relative_residual']:.3e} (true)",
                       f"|x - x*| / |x*| = {result['relative_error']:.3e}", "400 rows", "of b was constant and removed",
-                      " % of the ", f"checkpoints     {result['checkpoints']}", "solution        x.npy",
+                      "B/s", f"checkpoints     {result['checkpoints']}", "solution        x.npy",
                       *result["choices"].values()):
             self.assertIn(words, text)
 

@@ -56,6 +56,18 @@ def wide(k, a, b):
     return update
 
 
+class TestNames:
+    def test_are_those_that_the_parser_has(self):
+        """The micro sign is a mu to Python, wherever it is said."""
+        u = np.ones(8)
+        hostless.Stencil({"\u00b5": "\u00b5 + k"}, **{"k": 2.0}).run({"\u00b5": u}, 1)
+        assert u[1] == 3.0
+        hostless.Stencil("u*\u00b5", **{"\u00b5": 2.0}).run(u, 1)
+        assert u[1] == 6.0
+        with pytest.raises(hostless.UsageError, match="reads some as one"):
+            hostless.Stencil("u*\u00b5", **{"\u00b5": 2.0, "\u03bc": 3.0})
+
+
 class TestBits:
     @pytest.mark.parametrize("dtype", TYPES)
     @pytest.mark.parametrize("boundary", [*BOUNDARIES, ("periodic", "dirichlet"), ("neumann", "periodic"), ("dirichlet", "neumann")])

@@ -72,6 +72,10 @@ class TestExpressions:
         "lines": ("u +\n  u[0.5]", {}, "no whole number", "0.5"),
     }
 
+    def test_half_a_surrogate_pair(self):
+        with pytest.raises(hostless.UsageError, match=r"has '\\ud800' at place 2, which is no character"):
+            hostless.Stencil("u+\ud800")
+
     @pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python's, of `u is 2`
     @pytest.mark.parametrize("what", WRONG)
     def test_with_a_caret(self, what):
@@ -236,6 +240,15 @@ class TestArrays:
         assert stencil.run(u, 1).status == "steps_done" and u[4] == 1e300
         k[4] = np.inf  # nothing is lost of it
         assert stencil.run(np.ones(6, np.float32), 1).status == "not_finite"
+
+    def test_coefficients_beyond_float64(self):
+        huge = np.full(6, np.longdouble("1e4000"))
+        with pytest.raises(hostless.UsageError, match=r"k\[0\] = 1e\+4000 is beyond float64 \(.*\)\. Use smaller"):
+            hostless.Stencil("u*k", k=huge).run(np.ones(6), 1)
+
+    def test_a_whole_number_beyond_float64_is_not_called_infinite(self):
+        with pytest.raises(hostless.UsageError, match="k is beyond float64"):
+            hostless.Stencil("u*k", k=10**400)
 
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 10**400, np.float32(np.inf), np.array(np.nan)], ids=str)
     def test_parameters_are_finite(self, value):
