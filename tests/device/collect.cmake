@@ -24,6 +24,7 @@ file(COPY ${programs} ${gpu_libraries} ${mpi_plugins} "${CMAKE_CURRENT_LIST_DIR}
   "${CMAKE_CURRENT_LIST_DIR}/same_bits.py" "${CMAKE_CURRENT_LIST_DIR}/../cli/hostless_command.py"
   "${CMAKE_CURRENT_LIST_DIR}/../../bench/transport_table.py" "${CMAKE_CURRENT_LIST_DIR}/cupy_in_place.py"
   "${CMAKE_CURRENT_LIST_DIR}/cupy_exchange.py" "${CMAKE_CURRENT_LIST_DIR}/stencil/cupy_stencil.py" "${CMAKE_CURRENT_LIST_DIR}/../python/exchange_worlds.py"
+  "${CMAKE_CURRENT_LIST_DIR}/queue/cupy_queue.py" "${CMAKE_CURRENT_LIST_DIR}/../python/queues/halo_worlds.py"
   "${CMAKE_CURRENT_LIST_DIR}/../../bench/python_cg.py" DESTINATION "${folder}")
 # The Python package, where this build has one; for the Python version that it was built with.
 file(GLOB modules "${build}/python/hostless/_core.*.so")

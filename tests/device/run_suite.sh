@@ -5,7 +5,7 @@
 # between guard bytes), processes (every_gpu_transport.py: what carries between two GPUs of ranks that are processes), memcheck,
 # racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS, 10 a GPU; ONLY
 # names some, as memcheck-peers.*). Of GPUS
-# (2) GPUs, by name: mpis (programs for MPIS_... on their streams), python (cupy_in_place.py: what CuPy has on one of them, solved in place; cupy_exchange.py: exchanged; cupy_stencil.py: stepped), again (peers ten times: what
+# (2) GPUs, by name: mpis (programs for MPIS_... on their streams), python (cupy_in_place.py: what CuPy has on one of them, solved in place; cupy_exchange.py: exchanged; cupy_stencil.py: stepped; cupy_queue.py: in halos of queues), again (peers ten times: what
 # depends on timing), bits (one process, processes and mpirun end with equal bits), table (every method, run and transport of
 # the MATRICES of the performance table, as JSON and one table), scaling (the same of fewer GPUs, SCALING_MATRICES:
 # bench/plot_scaling.py draws logs/table-*.json), hangs (a hundred injected ones a transport and run), kills (ten processes
@@ -310,6 +310,8 @@ for stage in "${stages[@]}"; do
       script python exchange 300 env LD_LIBRARY_PATH="$elsewhere" PYTHONPATH="$folder/python" \
         HOSTLESS_PLUGIN_DIR="$folder" python3 cupy_exchange.py --gpus "$gpus"
       script python stencil 300 env LD_LIBRARY_PATH="$elsewhere" PYTHONPATH="$folder/python" python3 cupy_stencil.py
+      script python queue 300 env LD_LIBRARY_PATH="$elsewhere" PYTHONPATH="$folder/python" \
+        HOSTLESS_PLUGIN_DIR="$folder" python3 cupy_queue.py --gpus "$gpus"
       ;;
     processes) script processes gpu_transports 600 python3 every_gpu_transport.py --hostless ./hostless --gpus "$gpus" ;;
     bits) script bits "$gpus" 240 python3 same_bits.py --hostless ./hostless --gpus "$gpus" ;;
