@@ -19,6 +19,7 @@ class Machine(Command):
         listed = {entry["name"]: entry for entry in self.json_of("machine", "list")["machines"]}
         self.assertLessEqual({"lassen", "summit", "frontier", "tuolumne", "lumi", "marenostrum5", "hgx-a100", "mi250-node", "dgx-h200"}, set(listed))
         self.assertEqual([listed[name]["has_costs"] for name in ("lassen", "frontier", "lumi")], [True, True, False])
+        self.assertRegex(self.run_it("machine", "list").stdout, r"lumi .*of memory; no data of messages\)\n")
         shown = self.run_it("machine", "show", "lumi").stdout
         self.assertIn("messages   no data", shown)
         self.assertIn("2978 nodes", shown)

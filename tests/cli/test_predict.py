@@ -126,6 +126,15 @@ class Predict(Command):
         self.assertIn("      1      8 refused: matrix", self.run_it("predict", *lattice, "--nodes", "1,2").stdout)
         self.assertIn("Use more nodes", self.run_it("predict", *lattice, "--nodes", "1", code=2).stderr)
 
+    def test_more_ranks_than_it_has_boxes_have_no_price(self):
+        lattice = ("--generate", "poisson7", "--size", 6, "--machine", "frontier", "--gpus-per-node", 8)
+        points = self.points(*lattice, "--nodes", "1,2,64")
+        self.assertEqual(["refused" in p for p in points], [False, False, True])
+        self.assertIn("no 512 boxes have a cell each", points[2]["refused"])
+        alone = self.run_it("predict", *lattice, "--nodes", "64", code=2).stderr
+        self.assertIn("Use fewer ranks.", alone)
+        self.assertNotIn("more nodes", alone)
+
     def test_what_the_method_refuses_has_no_price(self):
         Path(self.folder, "A.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 2\n2 2 2\n1 2 -1\n")
         self.assertIn("symmetric", self.run_it("predict", "A.mtx", "--machine", "frontier", "--nodes", "1", "--gpus-per-node", 1, code=3).stderr)

@@ -129,9 +129,11 @@ int list(std::string const& json) {
   for (std::string const& name : shipped_machines()) {
     MachineModel const machine = load_machine(name);
     bool const priced = !machine.costs.messages.empty();
+    char const* const lacks = priced                   ? ""
+                              : machine.memory.empty() ? " (structure; costs: no data)"
+                                                       : " (costs: of memory; no data of messages)";
     all.push_back({{"name", name}, {"description", machine.description}, {"has_costs", priced}});
-    if (json != "-")
-      print("{:<14} {}{}\n", name, machine.description, priced ? "" : " (structure; costs: no data)");
+    if (json != "-") print("{:<14} {}{}\n", name, machine.description, lacks);
   }
   if (!json.empty()) write_text(json, json_text({{"version", 1}, {"machines", all}}));
   return 0;

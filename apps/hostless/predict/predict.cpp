@@ -84,11 +84,16 @@ Point point_of(PredictRequest const& o, Prediction const& all, int nodes, int pe
   point.nodes = nodes;
   point.ranks = nodes * per_node;
   NodeMap const map = NodeMap::blocks(point.ranks, per_node);
-  bool const lattice = is_lattice(o);
-  if (!lattice)
-    point.share = share_of_matrix(all.graph, map, LayoutWords{}.parse(o.input.seed).seed);
-  else
-    point.share = share_of_lattice(grown(o.input.problem(), o.scaling.growth(nodes)), map);
+  auto const lattice =
+      is_lattice(o) ? std::optional(grown(o.input.problem(), o.scaling.growth(nodes))) : std::nullopt;
+  try {
+    point.share = lattice ? share_of_lattice(*lattice, map)
+                          : share_of_matrix(all.graph, map, LayoutWords{}.parse(o.input.seed).seed);
+  } catch (Error const& e) {
+    if (e.code() != ErrorCode::usage) throw;
+    point.refused = e.what();  // more ranks than it has rows: fewer nodes have prices
+    return point;
+  }
   SolveSetting const setting = setting_of(o, nodes, per_node);
   point.refused = why_it_does_not_fit(all.machine, o.method, point.share.work, setting);
   if (!point.refused.empty()) return point;
@@ -124,8 +129,8 @@ Prediction predicted(PredictRequest const& o) {
   for (int nodes : o.scaling.nodes) {
     all.points.push_back(point_of(o, all, nodes, per_node));
     Point& point = all.points.back();
-    all.scaling.notes.insert(dealt_words(point));
     if (!point.refused.empty()) continue;
+    all.scaling.notes.insert(dealt_words(point));
     IterationPrice const& p = point.price;
     all.scaling.add({point.nodes,
                      point.ranks,
@@ -138,9 +143,11 @@ Prediction predicted(PredictRequest const& o) {
     all.scaling.add_words(p.sources, p.notes);
     point.efficiency = all.scaling.points.back().efficiency;
   }
-  if (all.scaling.points.empty())
-    throw Error(ErrorCode::usage, fmt::format("--nodes {}: {}. Use more nodes.", all.points.back().nodes,
-                                              all.points.back().refused));
+  if (all.scaling.points.empty()) {
+    std::string const& why = all.points.back().refused;
+    throw Error(ErrorCode::usage, fmt::format("--nodes {}: {}{}", all.points.back().nodes, why,
+                                              why.ends_with('.') ? "" : ". Use more nodes."));
+  }
   return all;
 }
 
