@@ -47,8 +47,9 @@ class Command(unittest.TestCase):
             done = subprocess.run([*launcher, program, *map(str, words)], capture_output=True, text=True, cwd=self.folder,
                                   timeout=SLOWEST, env=surroundings(environment), stdin=subprocess.DEVNULL)
             # MPICH's mpiexec now and then dies, in silence, of the pipe of a rank that has ended before it looks, or
-            # hangs up on ranks that are about to end, and then ends as they do.
-            if not (launcher and (done.returncode == -signal.SIGPIPE or "Hangup (signal 1)" in done.stdout)):
+            # hangs up on ranks that are about to end, or kills them, and then ends as they do.
+            of_launcher = ("Hangup (signal 1)", "Killed (signal 9)")
+            if not (launcher and (done.returncode == -signal.SIGPIPE or any(one in done.stdout for one in of_launcher))):
                 break
         if code is not None:
             self.assertEqual(done.returncode, code, f"{done.args}\n{done.stdout}\n{done.stderr}")
