@@ -1,6 +1,7 @@
 #pragma once
 // What holds of every matrix that a reader accepts.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,15 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
+// Up to rounding, as readers take matrices where nobody says otherwise; a zero needs no mirror.
+inline bool is_mirrored(StoredRows const& rows, std::int64_t row, std::int64_t column, double value) {
+  double const mirror = rows.find(column, row).value_or(0.0);
+  if (mirror == value) return true;
+  auto const root = [&](std::int64_t r) { return std::sqrt(std::fabs(rows.find(r, r).value_or(0.0))); };
+  double const size = std::max({std::fabs(value), std::fabs(mirror), root(row) * root(column)});
+  return std::fabs(value - mirror) / size <= symmetry_rounding;
+}
+
 inline std::string checked(StoredRows const& rows) {
   std::int64_t const n = rows.global_rows();
   for (std::int64_t row = 0; row < n; ++row) {
@@ -21,7 +31,7 @@ inline std::string checked(StoredRows const& rows) {
       std::int64_t const column = rows.column_at(k);
       require(column >= 0 && column < n && std::isfinite(rows.value_at(k)));
       require(k == rows.row_begin(row) || rows.column_at(k - 1) < column);
-      require(rows.find(column, row).value_or(0.0) == rows.value_at(k));  // a zero needs no mirror
+      require(is_mirrored(rows, row, column, rows.value_at(k)));
     }
   }
   return "read";
