@@ -12,9 +12,9 @@ without='mpi|_ofi|_composite|install|^check_|tools_self_test|^device_[^k]|^repor
 case "$preset" in
   asan-ubsan)
     with='.'
-    # tsan has all contracts; what the others run is run by shorter ones.
-    without+='|^[^q].*_contract_threads|_contract_processes|^transport_contract_nodes|^solve_contract_loopback'
-    without+='|^exchange_random_nodes|^protocols|^numerics_ordered|^device_'
+    # tsan has these contracts; what the others run is run by shorter ones.
+    without+='|^[^q].*_contract_threads|^(transport|solve|context)_contract_processes|^solve_contract_loopback'
+    without+='|^protocols|^numerics_ordered|^device_'
     # The command's processes start slowly here: of what its tests run, those of files, endings and faults.
     without+='|^cli_(output|stencil|gpu|bench)$'
     ;;
@@ -22,9 +22,9 @@ case "$preset" in
     with='base|transport|thread|queue|exchange|run|solve|contract|machine|files|fault|operate_places|^cli_'
     without+='|files_malformed|files_failing'  # they have an operator new of their own, as clang's ThreadSanitizer does
     # Of the command checkpoints and the launcher, whose processes are real ones (cli_endings, cli_starts).
-    without+='|^cli_([^esp]|e[^n]|s[^t]|st[^a]|p[^l])'
-    # Ranks that are processes have one thread each but for what watches them: one program of each kind is enough.
-    without+='|^cli_plan|^fault_ranks|^transport_contract_nodes|^exchange_random_(processes|nodes)|^(stencil|context)_contract_nodes'
+    without+='|^cli_([^es]|e[^n]|s[^t]|st[^a])'
+    # Ranks that are processes have one thread each but for what watches them: asan-ubsan has these programs.
+    without+='|^fault_ranks|^transport_contract_nodes|^exchange_random_(processes|nodes)|^(stencil|context)_contract_nodes'
     without+='|^stencil_contract_processes'
     ;;
   -h | --help) sed -n '2,7s/^# //p' "$0"; exit 0 ;;
