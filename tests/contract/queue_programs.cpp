@@ -329,8 +329,10 @@ class Rank {
     bool const sends =
         thing.kind == Kind::message ? mine.side == 0 : thing.kind == Kind::broadcast && thing.source == rank_;
     std::span<std::byte> const buffer = mine.buffer.here;
-    if (sends) drawn_for(seed_, mine.thing, epoch, thing.source).fill(buffer.data(), buffer.size());
-    if (!sends) fill_unsent(buffer.data(), buffer.size());
+    if (sends)
+      drawn_for(seed_, mine.thing, epoch, thing.source).fill(buffer.data(), buffer.size());
+    else
+      fill_unsent(buffer.data(), buffer.size());
     std::span<double> const from = (mine.thing % 2 == 0 ? mine.result : mine.from).here;
     for (std::size_t k = 0; k < from.size(); ++k) from[k] = number_of(seed_, mine.thing, epoch, rank_, k);
   }

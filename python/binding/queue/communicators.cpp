@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/setup_watch.hpp"
-#include "hostless/base/error.hpp"
 #include "hostless/transport/ofi.hpp"
 #include "queues.hpp"
 
@@ -12,8 +11,6 @@ namespace nb = nanobind;
 
 namespace hostless::python {
 namespace {
-
-[[noreturn]] void refuse(char const* text) { throw Error(ErrorCode::usage, text); }
 
 /// The buffers of a request, which go after it.
 class Buffers {

@@ -5,18 +5,11 @@
 #include <utility>
 
 #include "../away.hpp"
-#include "hostless/base/error.hpp"
 #include "queues.hpp"
 
 namespace nb = nanobind;
 
 namespace hostless::python {
-namespace {
-
-[[noreturn]] void refuse(char const* text) { throw Error(ErrorCode::usage, text); }
-
-}  // namespace
-
 HeldHalo::HeldHalo(std::unique_ptr<QueueHalo> made, nb::object kept)
     : halo_(std::move(made)),
       kept_(keep(std::move(kept))),

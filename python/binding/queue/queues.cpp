@@ -6,14 +6,10 @@
 #include <thread>
 #include <utility>
 
-#include "hostless/base/error.hpp"
-
 namespace nb = nanobind;
 
 namespace hostless::python {
 namespace {
-
-[[noreturn]] void refuse(char const* text) { throw Error(ErrorCode::usage, text); }
 
 std::vector<Request*> all_of(std::vector<HeldRequest*> const& requests) {
   std::vector<Request*> all;

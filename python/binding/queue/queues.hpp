@@ -15,6 +15,7 @@
 #include "../away.hpp"
 #include "../ranks.hpp"
 #include "halos.hpp"
+#include "hostless/base/error.hpp"
 #include "hostless/queue/queue.hpp"
 #include "kept.hpp"
 
@@ -27,6 +28,8 @@ struct BufferWords {
   std::span<std::byte> span() const { return {reinterpret_cast<std::byte*>(address), bytes}; }
 };
 
+/// Throws Error  usage
+[[noreturn]] inline void refuse(char const* text) { throw Error(ErrorCode::usage, text); }
 /// Errors  usage  no datatype has that name
 Datatype datatype_from(std::string const& text);
 /// Errors  QueueError in_use  this thread is inside a function of a queue, which waits for its return

@@ -26,28 +26,15 @@ try:
 except Exception as problem:  # whatever CuPy says where it cannot be used
     print(f"skipped: no CuPy, no GPU, or no package ({problem})")
     sys.exit(3)
-here = pathlib.Path(__file__).resolve()
-sys.path.insert(0, str(here.parents[2] / "python" / "queues") if len(here.parents) > 2 else "")  # of a checkout; else it lies beside this file
-from halo_worlds import Grid  # noqa: E402
+tests = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(tests / "python" / "queues"))  # of a checkout; else it lies beside this file
+from halo_worlds import Grid, made  # noqa: E402
 
 SEEDS = range(12)
 
 
-def arrays_of(grid, rank):
-    """[copy][field], on the GPU in use; rows lie apart where the grid says so."""
-    arrays = ([], [])
-    for copy in (0, 1):
-        for field, (kind, cell) in enumerate(grid.kinds):
-            shape, gap = grid.shape(rank), int(grid.gaps[field])
-            larger = cupy.zeros((*shape[:-1], shape[-1] + 3 * gap, *cell), kind)
-            array = larger[(slice(None),) * (grid.axes - 1) + (slice(gap, gap + shape[-1]),)]
-            array[...] = cupy.asarray(grid.values(field, rank, copy))
-            arrays[copy].append(array)
-    return arrays
-
-
 def fill(grid, comm, ranks, queue, stream, in_graph):
-    arrays = arrays_of(grid, comm.rank)
+    arrays = [[array for array, _ in of_copy] for of_copy in made(grid, comm.rank, cupy.zeros, cupy.asarray)]
     with hostless.QueueHalo(ranks, ranks=grid.ranks, fields=arrays[0], width=grid.width, reach=grid.reach, periodic=grid.periodic,
                             ready=grid.ready, tag=grid.seed % 3) as halo:
         stream.synchronize()

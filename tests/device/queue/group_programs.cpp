@@ -209,8 +209,10 @@ class Rank {
         numbers[k] = number_of(seed_, mine.thing, epoch, rank_, k);
       return;
     }
-    if (mine.sends) drawn_for(seed_, mine.thing, epoch).fill(mine.here.data(), mine.here.size());
-    if (!mine.sends) fill_unsent(mine.here.data(), mine.here.size());
+    if (mine.sends)
+      drawn_for(seed_, mine.thing, epoch).fill(mine.here.data(), mine.here.size());
+    else
+      fill_unsent(mine.here.data(), mine.here.size());
   }
   void look(Mine& mine) {
     Thing const& thing = thing_of(mine);

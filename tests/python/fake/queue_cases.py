@@ -83,14 +83,19 @@ def test_random_programs(ranks, gpus, how):
     hostless.run_threads(ranks, body)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_random_programs_by_nccl(ranks):
+def by_nccl(ranks, check_one):
+    """Of eight seeds, on ranks with a GPU each."""
     def body(comm):
         with hostless.Communicator(comm, gpu=comm.rank, transport="nccl") as communicator, hostless.Queue(Stream(comm.rank), type="nccl") as queue:
             for seed in range(8):
-                check(World(seed, ranks), communicator, queue, maker(comm.rank))
+                check_one(seed, communicator, queue, maker(comm.rank))
 
     hostless.run_threads(ranks, body)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_random_programs_by_nccl(ranks):
+    by_nccl(ranks, lambda seed, *what: check(World(seed, ranks), *what))
 
 
 def test_what_nccl_refuses():
@@ -220,12 +225,7 @@ def test_random_halos(ranks, gpus, how):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_random_halos_by_nccl(ranks):
-    def body(comm):
-        with hostless.Communicator(comm, gpu=comm.rank, transport="nccl") as communicator, hostless.Queue(Stream(comm.rank), type="nccl") as queue:
-            for seed in range(8):
-                check_halo(Grid(seed, ranks), communicator, queue, maker(comm.rank))
-
-    hostless.run_threads(ranks, body)
+    by_nccl(ranks, lambda seed, *what: check_halo(Grid(seed, ranks), *what))
 
 
 def test_a_halo_by_nccl_is_the_set_of_its_ranks():

@@ -144,14 +144,17 @@ class Grid:
             array[self.own] = self.values(field, rank, 2, number)[self.own]
 
 
-def made(grid, rank, make):
-    """[copy][field]: an array, and what it is a part of, between whose rows there may be other cells, which are 0."""
+def made(grid, rank, make, there=lambda values: values):
+    """[copy][field]: an array, and what it is a part of, between whose rows there may be other cells, which are 0.
+
+    there  brings values of NumPy to where the arrays are
+    """
     arrays = ([], [])
     for copy, (field, (kind, cell)) in itertools.product((0, 1), enumerate(grid.kinds)):
         shape, gap = grid.shape(rank), int(grid.gaps[field])
         larger = make((*shape[:-1], shape[-1] + 3 * gap, *cell), kind)
         array = _inner(larger, grid, gap)
-        array[...] = grid.values(field, rank, copy)
+        array[...] = there(grid.values(field, rank, copy))
         arrays[copy].append((array, larger))
     return arrays
 
