@@ -247,7 +247,7 @@ template <int K, int B, bool past_caches, class Between, class Body, class... Vi
 HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* partial, Multiplied const& p,
                                            Between const& between, Body const& body, Views... views) {
   Accumulators<K> sum[most_columns];
-  double product[most_columns][step_rows];
+  alignas(64) double product[most_columns][step_rows];
   WaitingRows waiting[past_caches ? most_columns : 1];
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
   for (int c = 0; c < p.count; ++c)

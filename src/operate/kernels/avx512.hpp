@@ -61,6 +61,16 @@ HOSTLESS_LONG_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& 
         sum[w][v] = _mm512_fmadd_pd(entry[v], _mm512_loadu_pd(xs + 8 * v), sum[w][v]);
     }
   }
+  // Stores of whole vectors where all are wanted: what a masked one has stored a load cannot take before it is in
+  // the cache.
+  if (lanes == group_block_rows) {
+    HOSTLESS_UNROLLED
+    for (int w = 0; w < W; ++w) {
+      HOSTLESS_UNROLLED
+      for (int v = 0; v < vectors; ++v) _mm512_storeu_pd(of.out[w] + at_out + 8 * v, sum[w][v]);
+    }
+    return;
+  }
   HOSTLESS_UNROLLED
   for (int w = 0; w < W; ++w) {
     HOSTLESS_UNROLLED
