@@ -19,7 +19,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from program import program  # beside this file
+from program import picture, program  # beside this file
 
 NETWORK = "10.78.0"
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # Python raises KeyboardInterrupt for SIGINT itself
@@ -38,7 +38,7 @@ def parser_of(description):
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--limit-s", type=float, default=600, help="of each run")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--picture", type=picture)
     return parser
 
 

@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 from emulated_machines import Machines, missing
-from program import program
+from program import picture, program
 
 
 def stencil(options, folder, *more):
@@ -80,7 +80,7 @@ def main(argv=None) -> int:
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--ranks", type=int, default=1, help="of each machine")
     parser.add_argument("--json")
-    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--picture", type=picture)
     options = parser.parse_args(argv)
     try:
         delays = [float(word) for word in options.delay_us.split(",")]

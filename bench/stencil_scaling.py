@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "hostless"))
 
 import plots  # noqa: E402  the file itself: the package has a compiled part
-from program import program  # noqa: E402
+from program import picture, program  # noqa: E402
 
 MARKS = "osD^vP*"
 
@@ -182,7 +182,7 @@ def main(argv=None) -> int:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--picture", type=picture)
     parser.add_argument("--draw", type=Path, help="draw this file; nothing is measured")
     options = parser.parse_args(argv)
     if options.gpus and options.what == "latency":
