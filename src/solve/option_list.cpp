@@ -1,12 +1,15 @@
 // The options. One that is added here stands in all faces, unless it says why not.
 #include "solve/option_list.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <type_traits>
 
 #include "base/processors.hpp"
 #include "hostless/solve/option_table.hpp"
 #include "solve/methods/chebyshev_numbers.hpp"
+#include "solve/methods/method_facts.hpp"
 
 namespace hostless {
 namespace {
@@ -251,6 +254,15 @@ void add_work(List& list) {
        columns});
 }
 
+// "of the method: 1e+10, bicgstab 1e+30".
+std::string divergence_limits() {
+  std::string text = fmt::format("of the method: {:.0e}", symmetric_divergence_limit);
+  for (MethodFacts const& one : method_table())
+    if (one.divergence_limit != symmetric_divergence_limit)
+      text += fmt::format(", {} {:.0e}", one.name, one.divergence_limit);
+  return text;
+}
+
 void add_ends(List& list) {
   Option rtol = of_member("rtol", OptionType::real, "Ends when |b - A x| <= max(rtol |b|, atol)",
                           HOSTLESS_AT(solve.rtol));
@@ -267,6 +279,7 @@ void add_ends(List& list) {
                 HOSTLESS_AT(solve.divergence_limit));
   growth.low = 1;
   growth.high = 1e100;
+  growth.standard = divergence_limits();
   Option limit = standing(above(of_member("time_limit_s", OptionType::real,
                                           "Seconds after which the solve is aborted, with the x that it has",
                                           HOSTLESS_AT(solve.time_limit_s)),

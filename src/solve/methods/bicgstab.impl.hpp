@@ -197,6 +197,8 @@ struct BicgstabMethod {
   static constexpr Breakdown breakdown{
       "r'A M r = 0", "where r is not 0 (A is singular or skew-symmetric along M r, or squares underflow)"};
   static constexpr Method steadier = method;
+  // Nothing bounds its residuals on their way: DIVERGENCE_TEXT
+  static constexpr double divergence_limit = 1e30;
   using Late = NoDecision;
 
   static constexpr IterationTraffic traffic(Variant, TrafficRequest const& request) {
