@@ -238,6 +238,19 @@ class PredictStencil(Command):
         self.assertLess(deep["seconds"], each["seconds"] / 2)
         self.assertIn("thinnest", self.run_it(*self.WORDS, "jacobi2d", "--size", "64,64", "--nodes", "16", "--depth", 9, code=2).stderr)
 
+    def test_boxes_that_are_too_thin_have_no_price(self):
+        words = ("jacobi2d", "--size", "64,64", "--depth", 9)
+        points = self.points(*words, "--nodes", "1,16,2")
+        self.assertEqual(["refused" in p for p in points], [False, True, False])
+        self.assertIn("thinnest", points[1]["refused"])
+        self.assertEqual((points[1]["ranks"], "seconds" in points[1]), (128, False))
+        self.assertAlmostEqual(points[2]["efficiency"], points[0]["seconds"] / points[2]["seconds"] / 2)
+        few = self.points("jacobi2d", "--size", "8,8", "--nodes", "64,1")
+        self.assertEqual(("refused" in few[0], few[1]["efficiency"]), (True, 1))  # against the first that can be
+        said = self.run_it(*self.WORDS, *words, "--nodes", "1,16").stdout
+        self.assertIn("     16    128 refused: a halo of 9 cells", said)
+        self.assertIn("--nodes 16: a halo of 9 cells", self.refused(2, *self.WORDS, *words, "--nodes", "16"))
+
     def test_a_table_for_people_and_what_is_refused(self):
         text = self.run_it(*self.WORDS, "life", "--size", "4096,4096", "--nodes", "1,2", "--boundary", "periodic", "--memory", "gpu").stdout
         self.assertIn("us of a step", text)
@@ -293,6 +306,11 @@ class PredictCollective(Command):
         self.assertAlmostEqual(points[0]["seconds"] / (3 * 7.7e-6), 1)
         self.assertAlmostEqual(points[-1]["seconds"] / (10 * 7.7e-6), 1)
         self.assertIn("no data of sums of that size", self.run_it(*self.WORDS, "allreduce", "--bytes", 1024, "--nodes", "2").stdout)
+
+    def test_one_rank_has_no_price(self):
+        points = self.json_of(*self.WORDS, "rsg", "--nodes", "1,2", "--ranks-per-node", 1)["points"]
+        self.assertEqual([p.get("refused", "")[:8] for p in points], ["one rank", ""])
+        self.assertEqual(points[1]["efficiency"], 1)
 
     def test_what_does_not_fit_is_refused(self):
         for words, says in ((("allreduce", "--nodes", 2, "--scaling", "strong"), "Drop it"), (("moore", "--nodes", 2, "--density", 0.1), "--density with --pattern moore"),

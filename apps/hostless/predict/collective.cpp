@@ -93,6 +93,10 @@ ScalingPoint point_of(CollectivePrediction const& o, MachineModel const& machine
   ScalingPoint point;
   point.nodes = nodes;
   point.ranks = nodes * per_node;
+  if (point.ranks == 1) {
+    point.refused = "one rank (it has nobody to send to). Give more nodes or --ranks-per-node.";
+    return point;
+  }
   double const bytes = o.scaling.weak ? o.bytes : o.bytes * o.scaling.nodes.front() / nodes;
   if (o.pattern == "allreduce") {
     SumPrice const sum = price_sum(machine, nodes, per_node, o.memory, bytes);
@@ -148,12 +152,8 @@ int predict_collective(CollectivePrediction const& o) {
   scaling.what = "a call";
   scaling.parts = {"on socket", "on node", "copies", "between", "queue", "injection"};
   Json every_way = Json::array();
-  for (int const nodes : o.scaling.nodes) {
-    if (nodes * ranks_per_node(o, machine) == 1)
-      throw Error(ErrorCode::usage,
-                  "one rank (it has nobody to send to). Give more nodes or --ranks-per-node.");
+  for (int const nodes : o.scaling.nodes)
     scaling.add(point_of(o, machine, nodes, scaling, every_way), o.scaling.weak);
-  }
   Json head = {{"version", 1},
                {"machine", machine.name},
                {"pattern", o.pattern},

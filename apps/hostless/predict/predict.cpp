@@ -143,11 +143,7 @@ Prediction predicted(PredictRequest const& o) {
     all.scaling.add_words(p.sources, p.notes);
     point.efficiency = all.scaling.points.back().efficiency;
   }
-  if (all.scaling.points.empty()) {
-    std::string const& why = all.points.back().refused;
-    throw Error(ErrorCode::usage, fmt::format("--nodes {}: {}{}", all.points.back().nodes, why,
-                                              why.ends_with('.') ? "" : ". Use more nodes."));
-  }
+  if (all.scaling.points.empty()) refuse_all(all.points.back().nodes, all.points.back().refused);
   return all;
 }
 

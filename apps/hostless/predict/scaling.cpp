@@ -36,6 +36,8 @@ std::vector<int> nodes_in(std::string const& text) {
   return nodes;
 }
 
+bool has_price(ScalingPoint const& point) { return point.refused.empty(); }
+
 // Costs whose sources are words: keys are those of their own machine's file.
 CostTables with_sources(MachineModel const& machine) {
   CostTables costs = machine.costs;
@@ -136,10 +138,18 @@ int ranks_of_node(MachineModel const& machine, MemoryKind memory, int asked, cha
 }
 
 void Scaling::add(ScalingPoint point, bool weak) {
-  ScalingPoint const& first = points.empty() ? point : points.front();
-  double const faster = first.seconds / point.seconds;
-  point.efficiency = weak ? faster : faster * first.nodes / point.nodes;
+  if (point.refused.empty()) {
+    auto const priced = std::find_if(points.begin(), points.end(), has_price);
+    ScalingPoint const& first = priced == points.end() ? point : *priced;
+    double const faster = first.seconds / point.seconds;
+    point.efficiency = weak ? faster : faster * first.nodes / point.nodes;
+  }
   points.push_back(std::move(point));
+}
+
+void refuse_all(int nodes, std::string const& why) {
+  throw Error(ErrorCode::usage,
+              fmt::format("--nodes {}: {}{}", nodes, why, why.ends_with('.') ? "" : ". Use more nodes."));
 }
 
 void Scaling::add_words(std::vector<std::string> const& more_sources,
@@ -153,6 +163,10 @@ std::string words_of(PricedWay const& way) { return fmt::format("{} {}", name(wa
 Json json_of(Scaling const& scaling) {
   Json json = {{"of", scaling.what}, {"points", Json::array()}};
   for (ScalingPoint const& point : scaling.points) {
+    if (!has_price(point)) {
+      json["points"].push_back({{"nodes", point.nodes}, {"ranks", point.ranks}, {"refused", point.refused}});
+      continue;
+    }
     Json terms = Json::object();
     for (std::size_t k = 0; k < scaling.parts.size(); ++k) {
       std::string key = scaling.parts[k];
@@ -179,6 +193,10 @@ void print_scaling(Scaling const& scaling, bool weak) {
   for (char const* part : scaling.parts) print(" {:>10}", part);
   print(" {:>6}  exchange\n", "% eff.");
   for (ScalingPoint const& point : scaling.points) {
+    if (!has_price(point)) {
+      print("  {:>5} {:>6} refused: {}\n", point.nodes, point.ranks, point.refused);
+      continue;
+    }
     print("  {:>5} {:>6} {:>10.2f} {:>10.2f} {:>10.2f}", point.nodes, point.ranks, 1e6 * point.seconds,
           1e6 * point.least, 1e6 * point.most);
     for (double const part : point.parts) print(" {:>10.2f}", 1e6 * part);
@@ -200,7 +218,7 @@ void draw_scaling(ScalingOptions const& options, Scaling const& scaling) {
     line.label = std::move(label);
     line.dashed = dashed;
     for (ScalingPoint const& point : scaling.points) {
-      if (value(point) <= 0) continue;  // axes are logarithmic
+      if (!has_price(point) || value(point) <= 0) continue;  // axes are logarithmic
       line.x.push_back(point.nodes);
       line.y.push_back(value(point));
       line.marked.push_back(false);
@@ -217,6 +235,8 @@ void draw_scaling(ScalingOptions const& options, Scaling const& scaling) {
 }
 
 int show_scaling(ScalingOptions const& options, Scaling const& scaling, Json head) {
+  if (std::none_of(scaling.points.begin(), scaling.points.end(), has_price))
+    refuse_all(scaling.points.back().nodes, scaling.points.back().refused);
   head.update(json_of(scaling));
   if (!options.json.empty()) write_text(options.json, json_text(head));
   if (options.json != "-") print_scaling(scaling, options.weak);
