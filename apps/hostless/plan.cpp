@@ -41,9 +41,9 @@ MachineModel machine_with_costs(std::string const& name_or_file) {
   if (machine.costs.messages.empty())
     throw Error(
         ErrorCode::bad_input,
-        fmt::format("{}: no data of messages (no route can be priced there). Name another machine, or "
-                    "measure them there with 'hostless machine measure'.",
-                    machine.name));
+        fmt::format("{}: no data of messages (no route can be priced there). Measure them there with "
+                    "'hostless machine measure', or {}.",
+                    machine.name, name_another_machine(machine.costs)));
   return machine;
 }
 

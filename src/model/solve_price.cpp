@@ -17,10 +17,9 @@ namespace {
 constexpr double sum_bytes = 8;
 constexpr double host_product_vectors = 16;  // a value read and one written
 
-[[noreturn]] void no_data(MachineModel const& machine, std::string const& what) {
-  throw Error(ErrorCode::bad_input,
-              fmt::format("{}: no data of {}. Add them to a copy of its file, or name another machine.",
-                          machine.name, what));
+[[noreturn]] void no_data(MachineModel const& machine, std::string const& what, std::string const& instead) {
+  throw Error(ErrorCode::bad_input, fmt::format("{}: no data of {}. Add them to a copy of its file, or {}.",
+                                                machine.name, what, instead));
 }
 
 void add_source(std::vector<std::string>& all, MachineModel const& machine, std::string const& source) {
@@ -30,7 +29,8 @@ void add_source(std::vector<std::string>& all, MachineModel const& machine, std:
 
 double message(MachineModel const& machine, MessageSpan span, MemoryKind memory, double bytes) {
   if (machine.costs.find(span, memory) == nullptr)
-    no_data(machine, fmt::format("sums of {} memory, nor of {} messages of it", name(memory), name(span)));
+    no_data(machine, fmt::format("sums of {} memory, nor of {} messages of it", name(memory), name(span)),
+            name_another_machine(machine.costs));
   return price(machine, {span, memory, bytes, 1, 1}).seconds;
 }
 
@@ -49,7 +49,8 @@ void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod m
                 "sums of GPU memory where vectors lie in the host's (nothing is there to add). Use host.");
   for (CopyDirection direction : {CopyDirection::device_to_host, CopyDirection::host_to_device}) {
     CopyCosts const* const copy = machine.costs.find(direction, 1);
-    if (copy == nullptr) no_data(machine, fmt::format("copies {}", name(direction)));
+    if (copy == nullptr)
+      no_data(machine, fmt::format("copies {}", name(direction)), name_another_machine(machine.costs));
     price.sum_copies += count * copy->line.at(sum_bytes);
     add_source(price.sources, machine, copy->source);
   }
@@ -92,7 +93,8 @@ MemoryRate const& memory_rate(MachineModel const& machine, MemoryKind memory) {
   auto const found = std::find_if(machine.memory.begin(), machine.memory.end(),
                                   [&](MemoryRate const& rate) { return rate.memory == memory; });
   if (found == machine.memory.end())
-    no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(memory)));
+    no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(memory)),
+            "name another machine");
   return *found;
 }
 

@@ -156,7 +156,12 @@ class Predict(Command):
 
     def test_what_is_missing_is_named(self):
         words = ("predict", "--generate", "poisson1d", "--size", 100000, "--nodes", "2")
-        self.assertIn("no data of on_socket messages", self.run_it(*words, "--machine", "lumi", code=3).stderr)
+        hint = "'hostless predict' takes the messages of another one with --messages-of NAME"
+        for machine, of in (("lumi", "no data of on_socket messages"), ("marenostrum5", "marenostrum5: no data of sums of gpu memory, nor of")):
+            told = self.refused(3, *words, "--machine", machine)
+            self.assertIn(of, told)
+            self.assertIn(hint, told)
+        self.assertIn(hint, self.refused(3, "predict", "collective", "--pattern", "allreduce", "--machine", "marenostrum5", "--nodes", "2"))
         self.assertIn("no data of the bandwidth of gpu memory", self.run_it(*words, "--machine", "lassen", code=3).stderr)
         self.assertIn("no data of sums of host memory", self.run_it(*words, "--machine", "frontier", "--sums", "host", code=3).stderr)
         frontier = (*words[:-2], "--machine", "frontier")
