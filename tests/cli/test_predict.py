@@ -104,8 +104,8 @@ class Predict(Command):
                               (("--generate", "poisson27", "--size", 20), 1), (("A.mtx",), 1), (("A.mtx",), 2), (("A.mtx",), 6),
                               (("--generate", "monodomain", "--size", 24), 1), (("--generate", "poisson2d", "--size", 150), 1),
                               (("--generate", "elasticity-hex8", "--size", 12), 1), (("--generate", "circuit", "--size", 60), 1)):
-            rows = self.json_of("bench", "solve", *matrix, "--ranks", ranks, "--methods", "cg,pipelined-cg", "--runs", "host", "--iterations", 3, "--repeat", 1)["solves"]
-            self.assertEqual(len(rows), 2)
+            rows = self.json_of("bench", "solve", *matrix, "--ranks", ranks, "--methods", "cg,pipelined-cg,bicgstab", "--runs", "host", "--iterations", 3, "--repeat", 1)["solves"]
+            self.assertEqual(len(rows), 3)
             for row in rows:
                 words = ("--memory", "host", "--ranks-per-node", ranks, "--nodes", 1, "--method", row["method"])
                 (point,) = self.points(*matrix, "--machine", "here.json", *words)
@@ -137,7 +137,11 @@ class Predict(Command):
 
     def test_what_the_method_refuses_has_no_price(self):
         Path(self.folder, "A.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 2\n2 2 2\n1 2 -1\n")
-        self.assertIn("symmetric", self.run_it("predict", "A.mtx", "--machine", "frontier", "--nodes", "1", "--gpus-per-node", 1, code=3).stderr)
+        words = ("A.mtx", "--machine", "frontier", "--nodes", "1,2", "--gpus-per-node", 1)
+        self.assertIn("use method bicgstab (--method bicgstab)", self.refused(3, "predict", *words))
+        points = self.points(*words, "--method", "bicgstab")  # which is priced
+        self.assertEqual([(p["rows"], p["entries"]) for p in points], [(2, 3), (2, 3)])
+        self.assertIn("no symmetry is needed", self.refused(2, "predict", *words, "--method", "bicgstab", "--symmetry-tolerance", "1e-9"))
 
     def test_a_matrix_that_is_symmetric_up_to_rounding(self):
         self.write("S.mtx", nearly_symmetric(1e-6))

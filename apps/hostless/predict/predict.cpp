@@ -9,6 +9,8 @@
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/solve/layout_words.hpp"
+#include "hostless/solve/method.hpp"
+#include "hostless/solve/symmetry.hpp"
 #include "lists.hpp"
 #include "machine/way_prices.hpp"
 #include "numbers.hpp"
@@ -51,6 +53,8 @@ struct Prediction {
 };
 
 bool is_lattice(PredictRequest const& o) { return o.input.generated() && is_lattice(o.input.problem()); }
+
+Symmetry symmetry_of(PredictRequest const& o) { return symmetry_for(method_from(name(o.method))); }
 
 int ranks_per_node(PredictRequest const& o, MachineModel const& machine) {
   if (o.gpus_per_node > 0) return ranks_of_node(machine, o.memory, o.gpus_per_node, "--gpus-per-node");
@@ -125,7 +129,8 @@ Prediction predicted(PredictRequest const& o) {
   all.scaling.parts = {"product", "vectors", "halo", "sums", "launches"};
   int const per_node = ranks_per_node(o, all.machine);
   check_points(o, all.machine, per_node);
-  if (!is_lattice(o)) all.graph = graph_of(o.input, symmetry_tolerance(o.taken), o.memory);
+  if (!is_lattice(o))
+    all.graph = graph_of(o.input, symmetry_of(o), symmetry_tolerance(o.taken), o.memory);
   for (int nodes : o.scaling.nodes) {
     all.points.push_back(point_of(o, all, nodes, per_node));
     Point& point = all.points.back();
@@ -225,7 +230,9 @@ int print_prediction(PredictRequest const& o) {
 void check_request(PredictRequest& o, CLI::App const& command) {
   o.input.file = o.file;
   o.input.check_given();
-  check_symmetry_tolerance(o.taken, o.input.generated());
+  bool const compares = symmetry_of(o) == Symmetry::required;
+  check_symmetry_tolerance(o.taken, o.input.generated(),
+                           compares ? "" : fmt::format("--method {}", name(o.method)));
   o.scaling.check(o.file);
   if (o.gpus_per_node > 0 && o.ranks_per_node > 0)
     throw Error(ErrorCode::usage,
@@ -273,10 +280,11 @@ void add_predict(CLI::App& app, std::function<int()>& work) {
   c->add_option_function<std::string>(
        "--method",
        [o](std::string const& text) {
-         o->method = text == "cg" ? PricedMethod::cg : PricedMethod::pipelined_cg;
+         for (PricedMethod const one : all_priced_methods)
+           if (text == name(one)) o->method = one;
        },
-       "cg or pipelined-cg (default cg)")
-      ->check(one_of({"cg", "pipelined-cg"}));
+       "cg, pipelined-cg or bicgstab (default cg)")
+      ->check(one_of({"cg", "pipelined-cg", "bicgstab"}));
   c->add_option("--sums", o->sums, "Where all-reduces take their numbers: gpu or host (default: as --memory)")
       ->check(one_of({"gpu", "host"}));
   add_predict_stencil(*c, work);

@@ -257,12 +257,12 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   return share;
 }
 
-MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance, MemoryKind memory) {
+MatrixGraph graph_of(InputOptions const& input, Symmetry symmetry, double symmetry_tolerance,
+                     MemoryKind memory) {
   MatrixGraph graph;
   SetupShown shown(true);
   run_on_threads(1, [&](Group& group) {
-    // Both methods need it.
-    auto const source = input.open(group, nullptr, 0, Symmetry::required, symmetry_tolerance);
+    auto const source = input.open(group, nullptr, 0, symmetry, symmetry_tolerance);
     std::int64_t const rows = source->global_rows();
     if (rows > std::numeric_limits<std::int32_t>::max())
       throw Error(ErrorCode::usage, fmt::format("{} rows (at most 2^31 - 1 are dealt to ranks; lattices are "
