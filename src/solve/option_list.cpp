@@ -291,6 +291,7 @@ void add_ends(List& list) {
             "none, or constant (A 1 = 0, as with pure Neumann boundaries): b, the guess and x "
             "lose their means");
   null_space.words = {"none", "constant"};
+  null_space.at(Face::c) = {"null_space_constant", "", "", true};
   null_space.write = [](Choices& c, OptionValue const& value) {
     c.solve.null_space_constant = std::get<std::string>(value) == "constant";
   };
@@ -302,7 +303,7 @@ void add_ends(List& list) {
                          HOSTLESS_AT(solve.run.check_interval)),
                1, longest_check_interval),
        rtol, atol, spelled_as(iterations, Face::python, "maxiter"), growth, limit,
-       spelled_as(null_space, Face::c, "null_space_constant")});
+       null_space});
   char const* const of_command = "readers compare every entry with its mirror, and generators make both";
   Option check =
       without(of_member("check_symmetry", OptionType::flag,
