@@ -97,6 +97,19 @@ void check_tolerance(Options const& o) {
   check_symmetry_tolerance(taken(o), o.input.generated(), compares ? "" : "--method " + method);
 }
 
+// b = 1 would lie in the null space of a generated singular matrix, or have parts there.
+bool is_made_for_singular(Options const& o) {
+  return o.b.empty() && !o.manufactured && o.input.generated() && is_singular(o.input.problem());
+}
+
+std::string describe_rhs(Options const& o) {
+  if (!o.b.empty()) return o.b;
+  std::string const made = fmt::format("A x*, x* random of seed {}", o.input.seed);
+  if (is_made_for_singular(o))
+    return made + " (A is singular, and b = 1 has parts that no x reaches; a file has any other b)";
+  return o.manufactured ? made : "1 in every row";
+}
+
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
   Group& group = matrix.transport().group();
   int const columns = columns_of(o);
@@ -107,7 +120,7 @@ void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
     for (int c = 0; c < columns; ++c)
       matrix.to_local(std::span(mine).subspan(static_cast<std::size_t>(c) * rows, rows), to(c));
   };
-  if (o.manufactured) {
+  if (o.manufactured || is_made_for_singular(o)) {
     solver.manufacture(o.input.seed);
   } else if (!o.b.empty()) {
     read_share(o.b, [&](int c) { return solver.b(c); });
@@ -171,6 +184,7 @@ void describe(Options const& o, Matrix const& matrix, SolveReport& report) {
   report.rows = matrix.global_rows();
   report.entries = matrix.global_entries();
   report.input = o.input.describe();
+  report.right_hand_side = describe_rhs(o);
   Choices choices;
   choices.seed = o.input.seed;
   taken(o).put_into(choices);
@@ -325,8 +339,8 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   CLI::App* c = app.add_subcommand("solve", "Solve A x = b and verify the answer");
   c->add_option("files", o->files,
                 "A [b] [x0]: Matrix Market (plain or gz), PETSc binary, scipy's .npz; vectors also .npy. "
-                "Without b, b = "
-                "1. With --generate or --preset: [b] [x0]")
+                "Without b, b = 1, or where a generated matrix is singular A x* of a random x*. With --generate "
+                "or --preset: [b] [x0]")
       ->expected(0, 3);
   o->input.add_problem(*c);
   o->work.taken.add(*c, OptionGroup::method);

@@ -264,6 +264,10 @@ std::int64_t least_entries(ProblemOptions const& options) {
   return std::max(problem_rows(options), inside * kind.unknowns * a_row);
 }
 
+bool is_singular(ProblemOptions const& options) {
+  return !checked(options).held && kind_of(options).held_by_default;
+}
+
 std::string describe(ProblemOptions const& options) {
   Kind const& kind = kind_of(options);
   Choices const choices = checked(options);

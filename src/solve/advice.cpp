@@ -125,6 +125,14 @@ double Solver::Parts::constant_share() {
   return std::abs(sum) / std::sqrt(static_cast<double>(matrix.global_rows()) * b_square);
 }
 
+// Of the null space alone, up to rounding: nothing is left to solve for. Else empty.
+std::string Solver::Parts::advice_where_b_was_constant() const {
+  constexpr double rounding = 1e-14;
+  if (!(null_space_removed > 0) || std::sqrt(b_square) > rounding * null_space_removed) return {};
+  return "b was constant, and all of it lost with its mean: x = 0 solves what is left. Pass another right-hand "
+         "side, as A x of a known x.";
+}
+
 // A 1 = 0, and nobody has said so. Collective.
 std::string Solver::Parts::advice_where_constants_vanish() {
   constexpr double rounding = 1e-12;
@@ -208,6 +216,7 @@ std::string Solver::Parts::advice_on_rows() {
 // What to try after an ending that is none. At most six products with A. Collective.
 std::string Solver::Parts::advice(Result const& result) {
   if (rounded_from >= 0) return advice_where_rounding_lost_it(result);
+  if (std::string const text = advice_where_b_was_constant(); !text.empty()) return text;
   if (state.status == Status::aborted) return why_aborted();
   bool const has_grown = state.status == Status::iteration_limit && state.true_rr > state.first_rr;
   bool const may_be_singular = has_grown || state.status == Status::indefinite_matrix ||

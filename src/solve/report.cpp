@@ -140,6 +140,7 @@ std::string summary(SolveReport const& r) {
   };
   out += ending_of(s) + (s.message.empty() ? "" : ": " + s.message) + "\n";
   line("matrix", fmt::format("{}: {} rows, {} entries", r.input, r.rows, r.entries));
+  line("right-hand side", r.right_hand_side);
   if (std::isfinite(s.true_relative_residual)) {
     line("residual",
          fmt::format("|b - A x| / |b| = {:.3e} (true), {:.3e} (recurrence){}", s.true_relative_residual,
@@ -202,6 +203,7 @@ std::string to_json(SolveReport const& r) {
   j["status"] = name(s.status);
   j["message"] = s.message;
   j["input"] = r.input;
+  j["right_hand_side"] = r.right_hand_side;
   j["rows"] = r.rows;
   j["entries"] = r.entries;
   j["iterations"] = s.iterations;
