@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "hostless/files/matrix_file.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
@@ -119,7 +120,7 @@ std::unique_ptr<RowSource> InputOptions::open(Group& group, MatrixOptions const*
     MemoryNeed need = need_of(sizes.rows, sizes.entries);
     need.setup += share * (8.0 * static_cast<double>(sizes.rows) +
                            static_cast<double>(sizes.entry_bytes) * static_cast<double>(sizes.entries));
-    require_memory(group, need, fmt::format("{}: {} rows and {} entries", file, sizes.rows, sizes.entries));
+    require_memory(group, need, fmt::format("{}: {} and {}", file, counted(sizes.rows, "row"), counted(sizes.entries, "entry", "entries")));
   };
   auto rows = read_matrix(group, file, check_room, symmetry, symmetry_tolerance);
   if (group.rank() == 0 && rows->only_rounded())

@@ -10,6 +10,7 @@
 #include <new>
 #include <sstream>
 
+#include "base/counted.hpp"
 #include "base/nearest.hpp"
 #include "base/variable.hpp"
 #include "commands.hpp"
@@ -132,9 +133,9 @@ void refuse_processes(CLI::App const& command) {
     if (!is_first_rank()) throw Reported{static_cast<int>(ErrorCode::usage)};
     throw Error(
         ErrorCode::usage,
-        fmt::format("{} by {} processes of mpirun (one does it, and each would do and write all of it). Drop "
+        fmt::format("{} by {} of mpirun (one does it, and each would do and write all of it). Drop "
                     "mpirun.",
-                    path_of(command), size));
+                    path_of(command), counted(size, "process", "processes")));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/checker.hpp"
@@ -83,10 +84,10 @@ PlanSet made(PlanRequest const& o) {
     if (group.rank() != 0) return;
     if (o.json != "-")
       print(
-          "{}\n  partition  {}\n  block      {}\n  sweep      {} slices, {} accumulators a row, blocks of "
+          "{}\n  partition  {}\n  block      {}\n  sweep      {}, {} a row, blocks of "
           "{}\n",
-          o.input.describe(), planned.why_partition, planned.why_block, planned.tiling.slices,
-          planned.tiling.threads_per_row, planned.tiling.block);
+          o.input.describe(), planned.why_partition, planned.why_block, counted(planned.tiling.slices, "slice"),
+          counted(planned.tiling.threads_per_row, "accumulator"), planned.tiling.block);
     set.patterns = std::move(planned.patterns);
     set.plans = std::move(planned.plans);
   });
@@ -128,7 +129,7 @@ int print_plan(PlanRequest const& o) {
   if (!o.save.empty()) save_plans(o.save, set);
   if (complaints.empty()) {
     if (o.json != "-")
-      print("proven: every ghost is filled once, from its owner, on all {} ranks\n", summary.ranks);
+      print("proven: every ghost is filled once, from its owner, on all {}\n", counted(summary.ranks, "rank"));
     return 0;
   }
   for (std::string const& c : complaints) tell("hostless: {}\n", c);

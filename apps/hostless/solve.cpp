@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/counted.hpp"
 #include "commands.hpp"
 #include "file_names.hpp"
 #include "hostless/files/vector_file.hpp"
@@ -313,8 +314,8 @@ void settle(Options& o, CLI::App& c) {
     throw Error(
         ErrorCode::usage,
         fmt::format("--rhs-columns {} without a right-hand side (all columns would be b = 1, alike). Name "
-                    "a file of {} columns, or use --manufactured.",
-                    columns_of(o), columns_of(o)));
+                    "a file of {}, or use --manufactured.",
+                    columns_of(o), counted(columns_of(o), "column")));
   o.input.check();
   check_ends(solve_options(o));
   if (!started_by_mpi()) share_gpus(o.work.ranks, solve_options(o).run);  // there rank 0 names unknown words

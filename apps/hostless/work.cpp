@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "numbers.hpp"
 
@@ -39,9 +40,9 @@ void share_gpus(RankOptions& ranks, RunOptions const& run) {
   int const all = std::max(ranks.ranks, 1);
   check_gpus(run, all);
   if (all < run.gpus)
-    throw Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (some would have nothing to do). Use "
+    throw Error(ErrorCode::usage, fmt::format("{} on {} (some would have nothing to do). Use "
                                               "--gpus {}.",
-                                              all, run.gpus, all));
+                                              counted(all, "rank"), counted(run.gpus, "GPU"), all));
 }
 
 MatrixOptions WorkOptions::matrix_options(InputOptions const& input, LayoutOptions const& layout) const {

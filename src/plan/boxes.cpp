@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"
 #include "plan/index.hpp"
@@ -78,10 +79,10 @@ void check_depth(BoxPartition const& partition, std::array<std::int64_t, 3> dept
       throw Error(
           ErrorCode::usage,
           fmt::format(
-              "a halo of {} cells along axis {}, where the thinnest of {} boxes has {} (its cells would come "
+              "a halo of {} along axis {}, where the thinnest of {} has {} (its cells would come "
               "from more than the neighbour). Use fewer steps between two exchanges, or fewer ranks along "
               "this axis.",
-              depth[at(a)], a, partition.ranks_along[at(a)], partition.thinnest(a)));
+              counted(depth[at(a)], "cell"), a, counted(partition.ranks_along[at(a)], "box", "boxes"), partition.thinnest(a)));
   }
 }
 
@@ -171,8 +172,8 @@ std::array<int, 3> least_surface(Grid const& grid, std::array<int, 3> radius, in
     if (axes.empty()) axes.push_back(1);
     throw Error(
         ErrorCode::usage,
-        fmt::format("{} ranks for a grid of {} cells (no {} boxes have a cell each). Use fewer ranks.", ranks,
-                    fmt::join(axes, " x "), ranks));
+        fmt::format("{} for a grid of {} cells (no {} have a cell each). Use fewer ranks.", counted(ranks, "rank"),
+                    fmt::join(axes, " x "), counted(ranks, "box", "boxes")));
   }
   return best;
 }
@@ -219,9 +220,9 @@ std::vector<Pattern> box_patterns(BoxPartition const& partition, std::array<std:
     if (items > std::numeric_limits<std::int32_t>::max())
       throw Error(
           ErrorCode::usage,
-          fmt::format("rank {} sends {} cells in one exchange (more than 2^31 - 1). Use more ranks, or fewer "
+          fmt::format("rank {} sends {} in one exchange (more than 2^31 - 1). Use more ranks, or fewer "
                       "steps between two exchanges.",
-                      rank, items));
+                      rank, counted(items, "cell")));
     pattern.owned = items;
     pattern.item.resize(static_cast<std::size_t>(items));
     std::iota(pattern.item.begin(), pattern.item.end(), 0);

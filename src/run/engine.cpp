@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/counted.hpp"
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 
@@ -80,15 +81,15 @@ void check_gpu_transport(RunOptions const& run, int ranks) {
                     transport, by_library || ranks <= run.gpus ? "graph or stream" : "stream"));
   if (run.kind == RunKind::graph && by_host && ranks > run.gpus)
     refuse(
-        fmt::format("the graph run with GPU transport {} and {} ranks on {} GPU{} (one rank's kernels that "
+        fmt::format("the graph run with GPU transport {} and {} on {} (one rank's kernels that "
                     "wait for the host would keep another's waiting). Use --run stream, --gpus {}, or "
                     "--gpu-transport peer.",
-                    transport, ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
+                    transport, counted(ranks, "rank"), counted(run.gpus, "GPU"), ranks));
   if (by_library && ranks > run.gpus)
     refuse(
-        fmt::format("GPU transport {} with {} ranks on {} GPU{} (the library takes one rank a GPU). Use "
+        fmt::format("GPU transport {} with {} on {} (the library takes one rank a GPU). Use "
                     "--gpus {}, or --gpu-transport host or peer.",
-                    transport, ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
+                    transport, counted(ranks, "rank"), counted(run.gpus, "GPU"), ranks));
 }
 
 }  // namespace
@@ -96,16 +97,16 @@ void check_gpu_transport(RunOptions const& run, int ranks) {
 void check_gpus(RunOptions const& run, int ranks) {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   if (run.gpus < 0)
-    refuse(fmt::format("{} GPUs (there cannot be fewer than none). Use 0 or more.", run.gpus));
+    refuse(fmt::format("{} (there cannot be fewer than none). Use 0 or more.", counted(run.gpus, "GPU")));
   if (run.oversubscribe && run.gpus == 0)
     refuse(
         "oversubscribed GPUs on the processor (there are none to share). Use --gpus, or drop "
         "--oversubscribe.");
   if (run.gpus > 0 && ranks > run.gpus && !run.oversubscribe)
     refuse(fmt::format(
-        "{} ranks on {} GPU{} (they would wait for each other in every iteration). Use --gpus {}, or "
+        "{} on {} (they would wait for each other in every iteration). Use --gpus {}, or "
         "--oversubscribe to test.",
-        ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
+        counted(ranks, "rank"), counted(run.gpus, "GPU"), ranks));
   check_gpu_transport(run, ranks);
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "solve/methods/cg_values.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
@@ -77,7 +78,7 @@ std::string Solver::Parts::more_iterations(Result const& result) const {
   double const gap = std::max(state.target / std::max(result.rhs_norm, state.target), 1e-16);
   double const most = 0.5 * std::sqrt(result.condition_estimate) * std::log(2 / gap);
   if (!(most > 1.1 * static_cast<double>(state.iteration)))
-    return fmt::format("Allow more than {} iterations", state.iteration);
+    return fmt::format("Allow more than {}", counted(state.iteration, "iteration"));
   double const unit = std::pow(10.0, std::floor(std::log10(most)) - 1);  // two digits say enough
   return fmt::format("Allow more iterations, some {:.0f} by that condition", std::ceil(most / unit) * unit);
 }
@@ -152,9 +153,9 @@ std::string Solver::Parts::advice_where_constants_vanish() {
 std::string Solver::Parts::advice_where_more_vanishes() const {
   return fmt::format(
       "b has parts that no x reaches: A has null vectors beside the constant one, as parts of a system "
-      "have that nothing connects, along which {} iterations went in the end. Solve such parts each for "
+      "have that nothing connects, along which {} went in the end. Solve such parts each for "
       "itself, or try method minres for about the least residual.",
-      state.iteration);
+      counted(state.iteration, "iteration"));
 }
 
 // What was seen of the first step's divisor, or of r'M r, in place of a number that is not zero.
@@ -163,14 +164,14 @@ std::string Solver::Parts::advice_where_it_breaks_down() const {
   double const rz = is_known ? state.value[method().square_in_m] : 1;
   if (rz == 0)
     return fmt::format(
-        "r'M r = 0 after {} iterations, where r is not 0 (its square underflows, or M is not positive "
+        "r'M r = 0 after {}, where r is not 0 (its square underflows, or M is not positive "
         "definite). "
         "Scale the system, or try another preconditioner.",
-        state.iteration);
+        counted(state.iteration, "iteration"));
   return fmt::format(
-      "{} in the first step from the true residual, after {} iterations, {}{}. Check signs and boundary "
+      "{} in the first step from the true residual, after {}, {}{}. Check signs and boundary "
       "conditions, or scale the system.",
-      method().breakdown.what, state.iteration, method().breakdown.why,
+      method().breakdown.what, counted(state.iteration, "iteration"), method().breakdown.why,
       is_known ? fmt::format("; r'M r is {:.1e}", rz) : "");
 }
 
@@ -185,9 +186,9 @@ std::string Solver::Parts::advice_where_it_is_indefinite() const {
           ? ""
           : fmt::format("; near the end of what fp64 can reach try method {}", name(method().steadier));
   return fmt::format(
-      "{} after {} iterations: A is not positive definite, or {}. Check signs and boundary "
+      "{} after {}: A is not positive definite, or {}. Check signs and boundary "
       "conditions, or use a method for indefinite matrices ({}){}.",
-      sum, state.iteration, seen.doubt,
+      sum, counted(state.iteration, "iteration"), seen.doubt,
       names_of_methods([](MethodFacts const& one) { return one.demands == Demands::symmetric; }), other);
 }
 
@@ -235,7 +236,7 @@ std::string Solver::Parts::advice(Result const& result) {
 std::string Solver::Parts::advice_by_status(Result const& result) {
   switch (state.status) {
     case Status::iteration_limit:
-      return fmt::format("the limit of {} iterations came first{}. {}, or try {}.", state.limit,
+      return fmt::format("the limit of {} came first{}. {}, or try {}.", counted(state.limit, "iteration"),
                          condition_of(result), more_iterations(result), other_preconditioner());
     case Status::stagnated:
       return advice_where_it_stagnates(result);
@@ -270,10 +271,10 @@ std::string Solver::Parts::advice_by_status(Result const& result) {
       if (!is_chebyshev())
         return "r'M r is not positive: M is not positive definite. Try another preconditioner.";
       return fmt::format(
-          "the polynomial is not positive although its upper bound was raised {} times, to {:.3e} "
+          "the polynomial is not positive although its upper bound was raised {}, to {:.3e} "
           "(A is not symmetric positive definite, or the bound given was far too low). Try "
           "preconditioner {}.",
-          state.raises, state.value[chebyshev::upper], name(options.chebyshev.inner));
+          counted(state.raises, "time"), state.value[chebyshev::upper], name(options.chebyshev.inner));
     default:
       return {};
   }

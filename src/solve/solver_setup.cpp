@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.hpp"
 #include "solve/gpu_solver/gpu_ranks.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/setup/lanczos.hpp"
@@ -17,11 +18,11 @@ void Solver::Parts::check_options() const {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   check_ends(options);
   if (options.run.threads < 1)
-    refuse(fmt::format("{} threads (a rank needs at least one).", options.run.threads));
+    refuse(fmt::format("{} (a rank needs at least one).", counted(options.run.threads, "thread")));
   if (options.run.threads > 1 && options.run.kind != RunKind::persistent) {
     refuse(fmt::format(
-        "{} threads a rank (lanes) with the {} run (only `persistent` has several). Use --run persistent.",
-        options.run.threads, name(options.run.kind)));
+        "{} a rank (lanes) with the {} run (only `persistent` has several). Use --run persistent.",
+        counted(options.run.threads, "thread"), name(options.run.kind)));
   }
   if (!options.run.profile_file.empty() && options.run.gpus == 0)
     refuse("a profile of a run on the processor (kernels write it). Use --gpus 1.");

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "files/array_runs.hpp"
 #include "files/byte_source.hpp"
@@ -141,7 +142,7 @@ Head read_head(File const& file) {
 // Values of 8 bytes as numbers, which those of named stencils are.
 std::string shown(std::vector<std::byte> const& parameters) {
   if (parameters.empty()) return "none";
-  if (parameters.size() % sizeof(double) != 0) return fmt::format("{} bytes", parameters.size());
+  if (parameters.size() % sizeof(double) != 0) return counted(parameters.size(), "byte");
   std::vector<double> values(parameters.size() / sizeof(double));
   std::memcpy(values.data(), parameters.data(), parameters.size());
   return fmt::format("{}", fmt::join(values, ", "));
@@ -268,9 +269,9 @@ std::int64_t read_stencil_checkpoint(Group& group, std::string const& path, Cell
       std::int64_t const wanted = head.data() + kernel.fields * fields.bytes;
       if (file.size() != wanted)
         files::refuse(path,
-                      fmt::format("has {} bytes where {} are needed (the checkpoint is cut short or has "
+                      fmt::format("has {} where {} are needed (the checkpoint is cut short or has "
                                   "too much). Use an older one.",
-                                  file.size(), wanted));
+                                  counted(file.size(), "byte"), wanted));
     });
     for (int f = 0; f < kernel.fields; ++f) {
       group.together([&] {

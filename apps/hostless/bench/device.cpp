@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "bench/device_communication.hpp"
 #include "hostless/plan/summary.hpp"
 #include "hostless/solve/solver.hpp"
@@ -92,8 +93,8 @@ int time_device_ping_pong(MessageOptions const& o, Transport& transport) {
   report["ranks"] = ranks;
   report["gpu"] = gpu::library().facts(0).name;
   report["pingpong"] = Json::array();
-  table.line(fmt::format("{} ranks on {} GPUs: one way, half of there and back, by the kernel's clock", ranks,
-                         used));
+  table.line(fmt::format("{} on {}: one way, half of there and back, by the kernel's clock", counted(ranks, "rank"),
+                         counted(used, "GPU")));
   table.line(fmt::format("{:>9} {:>9} {:7}{}  {:>10}", "ranks", "bytes", "by", head(""), "MB/s"));
   for (auto const& [first, second] : pairs) {
     auto const timings =
@@ -138,9 +139,9 @@ int time_device_halo(MessageOptions const& o, Transport& transport) {
   what.exchanges = false;
   auto const alone = bench::device_steps(matrix, run_of(o), what, o.measure.protocol);
   Table const table(o, transport);
-  table.line(fmt::format("{}: {} ranks on {} GPUs ({}), route {}, at most {} bytes sent by a rank",
-                         o.input.describe(), group.size(), o.gpus, with_halo.device,
-                         name(matrix.plan().route), most_bytes));
+  table.line(fmt::format("{}: {} on {} ({}), route {}, at most {} sent by a rank",
+                         o.input.describe(), counted(group.size(), "rank"), counted(o.gpus, "GPU"), with_halo.device,
+                         name(matrix.plan().route), counted(most_bytes, "byte")));
   table.line(with_halo.kernel);
   table.line(head(fmt::format("{:20}", "").c_str()));
   table.line(fmt::format("{:20} {}", fmt::format("exchange and sum{}", sums > 1 ? "s" : ""),
@@ -167,9 +168,9 @@ int time_device_sums(MessageOptions const& o, Transport& transport) {
   Json report = device_report("allreduce", o, transport);
   report["allreduce"] = Json::array();
   table.line(fmt::format(
-      "{} ranks on {} GPUs: sums of doubles over all blocks of all of them, by the kernel's clock; barrier: "
+      "{} on {}: sums of doubles over all blocks of all of them, by the kernel's clock; barrier: "
       "the median from a block's arrival until all have decided",
-      transport.group().size(), o.gpus));
+      counted(transport.group().size(), "rank"), counted(o.gpus, "GPU")));
   table.line(fmt::format("{} {:>10}", head(fmt::format("{:>7} {:8}", "doubles", "").c_str()), "barrier"));
   for (int const values : o.values) {
     gpu::Communication what;

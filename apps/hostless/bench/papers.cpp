@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "answers.hpp"
+#include "base/counted.hpp"
 #include "bench.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "numbers.hpp"
@@ -154,7 +155,7 @@ class PapersBench {
     group_.barrier();
     Result const& result = row.result = solver.solve();
     if (result.iterations == 0 || !std::isfinite(result.true_relative_residual)) {
-      row.error = fmt::format("{} after {} iterations{}", name(result.status), result.iterations,
+      row.error = fmt::format("{} after {}{}", name(result.status), counted(result.iterations, "iteration"),
                               result.message.empty() ? "" : ": " + result.message);
       return;
     }
@@ -293,8 +294,8 @@ void measure_matrix(PapersOptions const& o, std::vector<papers::Variant> const& 
     PapersBench bench(o, variants, input, transport);
     report.matrix()["rows"] = bench.matrix().global_rows();
     report.matrix()["entries"] = bench.matrix().global_entries();
-    report.line(fmt::format("{}: {} rows, {} entries, {}{}", matrix.name, bench.matrix().global_rows(),
-                            bench.matrix().global_entries(), input.generated() ? "stand-in: " : "",
+    report.line(fmt::format("{}: {}, {}, {}{}", matrix.name, counted(bench.matrix().global_rows(), "row"),
+                            counted(bench.matrix().global_entries(), "entry", "entries"), input.generated() ? "stand-in: " : "",
                             input.describe()));
     for (papers::Variant const& variant : variants) {
       PapersRow const row = bench.measure(variant);
@@ -319,11 +320,11 @@ int papers_on_rank(PapersOptions const& o, Transport& transport) {
   auto const variants = papers::variants_of(table, o.variants, ranks, o.work.gpus() > 0);
   Report report(o, transport);
   report.line(
-      fmt::format("table {}: {} ranks ({}), {}, {} timed solves of {}", table.name, ranks,
+      fmt::format("table {}: {} ({}), {}, {} of {}", table.name, counted(ranks, "rank"),
                   transport.capabilities().transport,
-                  o.work.gpus() > 0 ? fmt::format("{} GPUs", o.work.gpus()) : "the processor", o.repeats(),
+                  o.work.gpus() > 0 ? counted(o.work.gpus(), "GPU") : "the processor", counted(o.repeats(), "timed solve"),
                   table.rtol > 0 ? fmt::format("relative residual {:g}", table.rtol)
-                                 : fmt::format("{} iterations", o.iterations.value_or(table.iterations))));
+                                 : counted(o.iterations.value_or(table.iterations), "iteration")));
   report.line(fmt::format("  {:26} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "variant", "best us", "median us",
                           "worst us", "iterations", "true residual", "bits"));
   Outcome outcome;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/counted.hpp"
 #include "bench/life.hpp"
 #include "bench/queue_messages.hpp"
 #include "bench/stream_life.hpp"
@@ -61,9 +62,9 @@ Error run_of_no_stream() {
                "queue.");
 }
 Error too_many_ranks(MessageOptions const& o) {
-  return Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (their streams share one). Add "
+  return Error(ErrorCode::usage, fmt::format("{} on {} (their streams share one). Add "
                                              "--oversubscribe, or use as many GPUs.",
-                                             o.ranks.ranks, o.gpus));
+                                             counted(o.ranks.ranks, "rank"), counted(o.gpus, "GPU")));
 }
 
 }  // namespace
@@ -140,8 +141,8 @@ int time_stream_queue(MessageOptions const& o, Transport& transport,
   report["gpus"] = o.gpus;
   report["pingpong"] = Json::array();
   table.line(
-      fmt::format("{} ranks on {} GPUs, queue {}: there and back; pack, send, wait, unpack on each side",
-                  transport.group().size(), o.gpus, o.queue));
+      fmt::format("{} on {}, queue {}: there and back; pack, send, wait, unpack on each side",
+                  counted(transport.group().size(), "rank"), counted(o.gpus, "GPU"), o.queue));
   table.line(fmt::format("{:>12} {:9} {:6} {:>10} {:>10} {:>10} {:>12}", "bytes", "by", "run", "best us",
                          "median us", "worst us", "GB/s one way"));
   for (auto const& [first, second] : pairs) {
@@ -171,8 +172,8 @@ int time_stream_queue(MessageOptions const& o, Transport& transport,
         row["queued_beforehand"] = {
             {"round_trips", p.trips}, {"wall_s", p.wall_s}, {"processor_s", p.busy_s}};
         table.line(fmt::format(
-            "{:12} {} round trips queued beforehand: {:.1f} ms, processors busy for {:.2f} % of it", "",
-            p.trips, 1e3 * p.wall_s, 100 * p.busy_s / p.wall_s));
+            "{:12} {} queued beforehand: {:.1f} ms, processors busy for {:.2f} % of it", "",
+            counted(p.trips, "round trip"), 1e3 * p.wall_s, 100 * p.busy_s / p.wall_s));
       }
       report["pingpong"].push_back(row);
     }
@@ -212,8 +213,8 @@ int time_queue_ping_pong(MessageOptions const& o, Transport& below) {
   Json report = bench_report("pingpong", o.provenance, transport);
   report["queue"] = o.queue;
   report["pingpong"] = Json::array();
-  table.line(fmt::format("{} ranks, {}, queue {}: pack, message, unpack; one way, half of there and back",
-                         group.size(), transport.capabilities().transport, o.queue));
+  table.line(fmt::format("{}, {}, queue {}: pack, message, unpack; one way, half of there and back",
+                         counted(group.size(), "rank"), transport.capabilities().transport, o.queue));
   table.line(head("bytes"));
   for (auto const& [first, second] : pairs) {
     bench::QueuePingPong const what{queue_type_from(o.queue.c_str()), first, second, o.sizes_or_default()};
@@ -306,8 +307,8 @@ int time_stream_life(LifeOptions const& o, Transport& transport) {
   Table const table(o.common, transport);
   Json report = life_report(o, transport, what);
   report["gpus"] = o.common.gpus;
-  table.line(fmt::format("Life on {} x {} cells, {} x {} ranks on {} GPUs, queue {}: a step", what.rows,
-                         what.columns, what.ranks_along[0], what.ranks_along[1], o.common.gpus,
+  table.line(fmt::format("Life on {} x {} cells, {} x {} ranks on {}, queue {}: a step", what.rows,
+                         what.columns, what.ranks_along[0], what.ranks_along[1], counted(o.common.gpus, "GPU"),
                          o.common.queue));
   table.line(head("run"));
   bool right = true;
@@ -351,8 +352,8 @@ int time_processor_life(LifeOptions const& o, Transport& transport) {
   report["gpus"] = o.common.gpus;
   report["memory"] = o.common.memory;
   table.line(fmt::format(
-      "Life on {} x {} cells, {} x {} ranks on {} GPUs, {}: a step; processors send from memory of the {}",
-      what.rows, what.columns, what.ranks_along[0], what.ranks_along[1], o.common.gpus,
+      "Life on {} x {} cells, {} x {} ranks on {}, {}: a step; processors send from memory of the {}",
+      what.rows, what.columns, what.ranks_along[0], what.ranks_along[1], counted(o.common.gpus, "GPU"),
       transport.capabilities().transport, o.common.memory));
   table.line(head("run"));
   bench::LifeTiming const timing = bench::stream_life(
@@ -382,9 +383,9 @@ int time_life(LifeOptions const& o, Transport& below) {
     right = right && timings[k].is_right;
   }
   table.line(fmt::format(
-      "Life on {} x {} cells, {} x {} ranks, {}, queue {}: a step, {} messages and {} bytes sent by a rank",
+      "Life on {} x {} cells, {} x {} ranks, {}, queue {}: a step, {} and {} sent by a rank",
       what.rows, what.columns, what.ranks_along[0], what.ranks_along[1], transport.capabilities().transport,
-      o.common.queue, timings[0].messages, timings[0].bytes));
+      o.common.queue, counted(timings[0].messages, "message"), counted(timings[0].bytes, "byte")));
   table.line(head("cells"));
   auto const cells = static_cast<double>(what.rows * what.columns);
   for (std::size_t k = 0; k < drivers.size(); ++k) {

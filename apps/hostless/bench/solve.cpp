@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "answers.hpp"
+#include "base/counted.hpp"
 #include "bench.hpp"
 #include "hostless/solve/symmetry.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -223,7 +224,7 @@ class SolveBench {
     group_.barrier();
     Result const& result = row.result = solver.solve();
     if (result.status == Status::peer_lost || result.iterations == 0) {
-      row.error = fmt::format("{} after {} iterations{}", name(result.status), result.iterations,
+      row.error = fmt::format("{} after {}{}", name(result.status), counted(result.iterations, "iteration"),
                               result.message.empty() ? "" : ": " + result.message);
       exit_code_ = hostless::exit_code(result.status);
     } else if (timed) {
@@ -371,10 +372,10 @@ int bench_on_rank(BenchOptions const& o, Transport& transport) {
   report["asked_iterations"] = o.iterations;
   report["solves"] = Json::array();
   print_row(o, first,
-            fmt::format("{}: {} rows, {} entries, {} ranks ({}), {}", o.input.describe(),
-                        bench.matrix().global_rows(), bench.matrix().global_entries(), group.size(),
+            fmt::format("{}: {}, {}, {} ({}), {}", o.input.describe(),
+                        counted(bench.matrix().global_rows(), "row"), counted(bench.matrix().global_entries(), "entry", "entries"), counted(group.size(), "rank"),
                         transport.capabilities().transport,
-                        o.work.gpus() > 0 ? fmt::format("{} GPUs", o.work.gpus()) : "the processor"));
+                        o.work.gpus() > 0 ? counted(o.work.gpus(), "GPU") : "the processor"));
   print_row(
       o, first,
       fmt::format("{:20} {:11} {:7} {:>10}{} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",

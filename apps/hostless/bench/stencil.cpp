@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/counted.hpp"
 #include "base/processors.hpp"
 #include "file_names.hpp"
 #include "hostless/base/error.hpp"
@@ -248,11 +249,11 @@ int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& 
   report["bits"] = equal ? "equal" : "different";
   if (o.measure.prints_table()) {
     hostless::print(
-        "{}, {} cells, {}: {} ranks ({}), {}, {} in a pass; plain loop: {} threads\n", o.grid.problem,
-        shape_text(o.grid.size), report["type"].get<std::string>(), group.size(),
+        "{}, {} cells, {}: {} ({}), {}, {} in a pass; plain loop: {}\n", o.grid.problem,
+        shape_text(o.grid.size), report["type"].get<std::string>(), counted(group.size(), "rank"),
         fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "),
-        run.shares_cells() ? "arrays that all share" : fmt::format("{} steps between exchanges", run.depth()),
-        run.block_steps(), plain[best]->threads());
+        run.shares_cells() ? "arrays that all share" : fmt::format("{} between exchanges", counted(run.depth(), "step")),
+        run.block_steps(), counted(plain[best]->threads(), "thread"));
     print("{:10} {:>10} {:>10} {:>10} {:>16} {:>10}\n", "", "best us", "median us", "worst us",
           "million cells/s", bandwidth > 0 ? "of memory" : "");
     print("{}{}", line_of("stencil", times.stencil, report["stencil"]),

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "bench/neighbor/neighbors.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/counts.hpp"
@@ -127,7 +128,7 @@ std::string text_of(CollectivePrediction const& o) {
   if (o.pattern == "rsg")
     return fmt::format("neighbourhood allgather of {}, rsg of density {:g}", bytes, o.density);
   if (o.pattern == "moore")
-    return fmt::format("neighbourhood allgather of {}, moore of {} axes and radius {}", bytes, o.dimension,
+    return fmt::format("neighbourhood allgather of {}, moore of {} and radius {}", bytes, counted(o.dimension, "axis", "axes"),
                        o.radius);
   return fmt::format("all-reduce of {}", bytes);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/solve/layout_words.hpp"
@@ -118,7 +119,7 @@ std::string dealt_words(Point const& point) {
   std::string const dealt = name(point.share.dealing);
   if (point.share.dealing == Dealing::boxes)
     return "rows are dealt in " + dealt + "; a solve deals contiguous rows, or by METIS";
-  return fmt::format("rows are dealt {}: {} ranks", dealt, point.ranks);
+  return fmt::format("rows are dealt {}: {}", dealt, counted(point.ranks, "rank"));
 }
 
 Prediction predicted(PredictRequest const& o) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "base/whole_file.hpp"
 #include "file_names.hpp"
 #include "hostless/base/error.hpp"
@@ -104,7 +105,7 @@ MachineModel ScalingOptions::load(std::set<std::string>& notes) const {
   made = with_all_spans(std::move(made), filled);
   notes.insert(filled.begin(), filled.end());
   if (made.nodes && *std::max_element(nodes.begin(), nodes.end()) > *made.nodes)
-    notes.insert(fmt::format("{} has {} nodes", made.name, *made.nodes));
+    notes.insert(fmt::format("{} has {}", made.name, counted(*made.nodes, "node")));
   return made;
 }
 
@@ -112,16 +113,16 @@ void ScalingOptions::check_ranks(int ranks_per_node) const {
   for (int const n : nodes)
     if (n * std::int64_t{ranks_per_node} > most_predicted_ranks)
       throw Error(ErrorCode::usage,
-                  fmt::format("--nodes {}: {} ranks (at most {}). Name at most {} nodes of {} ranks.", n,
-                              n * std::int64_t{ranks_per_node}, most_predicted_ranks,
-                              most_predicted_ranks / ranks_per_node, ranks_per_node));
+                  fmt::format("--nodes {}: {} (at most {}). Name at most {} of {}.", n,
+                              counted(n * std::int64_t{ranks_per_node}, "rank"), most_predicted_ranks,
+                              counted(most_predicted_ranks / ranks_per_node, "node"), counted(ranks_per_node, "rank")));
 }
 
 int ScalingOptions::growth(int at_nodes) const {
   if (!weak) return 1;
   if (at_nodes % nodes.front() != 0)
     throw Error(ErrorCode::usage,
-                fmt::format("--scaling weak: {} nodes are no multiple of {}, the first ones.", at_nodes,
+                fmt::format("--scaling weak: {} are no multiple of {}, the first ones.", counted(at_nodes, "node"),
                             nodes.front()));
   return at_nodes / nodes.front();
 }

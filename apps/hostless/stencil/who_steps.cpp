@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
@@ -18,9 +19,9 @@ std::unique_ptr<CellStepper> on_gpu(GpuWords const& gpu, DealtOptions const& dea
   std::unique_ptr<GpuStencilRun> run;
   group.together([&] {
     if (group.size() > 1)
-      throw Error(ErrorCode::usage, fmt::format("{} ranks with --gpus {} (one rank steps all cells of GPUs). "
+      throw Error(ErrorCode::usage, fmt::format("{} with --gpus {} (one rank steps all cells of GPUs). "
                                                 "Start one, or leave out --gpus.",
-                                                group.size(), gpu.gpus));
+                                                counted(group.size(), "rank"), gpu.gpus));
     run = std::make_unique<GpuStencilRun>(grid, kernel, gpu.options(dealt));
   });
   report.gpu_of_part = gpu.devices();

@@ -11,6 +11,8 @@
 #include <fast_matrix_market/fast_matrix_market.hpp>
 #include <string>
 
+#include "base/counted.hpp"
+
 namespace hostless::files {
 namespace {
 
@@ -327,8 +329,8 @@ void read_sizes(Line line, MarketHeader& header) {
   line_ends(line);
   if (header.rows < 1 || header.columns < 1 || header.entries < 0) {
     throw Problem(
-        0, fmt::format("sizes {} by {} with {} entries (nothing can be solved with it). Correct the sizes.",
-                       header.rows, header.columns, header.entries));
+        0, fmt::format("sizes {} by {} with {} (nothing can be solved with it). Correct the sizes.",
+                       header.rows, header.columns, counted(header.entries, "entry", "entries")));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "exchange/peer_copies.hpp"
 #include "hostless/exchange/exchange.hpp"
 #include "solve/gpu_solver/gpu_columns.hpp"
@@ -38,8 +39,8 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
   if (options.run.disturb)
     refuse("RunOptions::disturb on a GPU (threads are those of a kernel there). Leave it out.");
   if (options.run.threads != 1)
-    refuse(fmt::format("{} threads a rank with a GPU (its threads follow from the plan). Leave out --lanes.",
-                       options.run.threads));
+    refuse(fmt::format("{} a rank with a GPU (its threads follow from the plan). Leave out --lanes.",
+                       counted(options.run.threads, "thread")));
   if (!(options.run.longest_launch_s > 0))
     refuse(fmt::format("launches of at most {} s (they must be able to do something). Use more than 0.",
                        options.run.longest_launch_s));
@@ -85,7 +86,7 @@ void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transpor
   problem.ranks = matrix.plan().ranks;
   problem.processes = !matrix.transport().capabilities().threads_as_ranks;
   if (int const used = std::min(gpus, matrix.ranks_here()); used > devices)
-    refuse(fmt::format("{} GPUs (this machine has {}). Use --gpus {}.", used, devices, devices));
+    refuse(fmt::format("{} (this machine has {}). Use --gpus {}.", counted(used, "GPU"), devices, devices));
   GpuSlot const slot = gpu_slot(matrix.rank_here(), matrix.ranks_here(), gpus);
   problem.device = slot.device;
   problem.sharers = slot.sharers;

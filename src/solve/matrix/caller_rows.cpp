@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "base/cut_rows.hpp"
 #include "hostless/base/error.hpp"
 
@@ -36,9 +37,9 @@ void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t 
     std::int64_t const entries = offsets[row] - offsets[row - 1];
     if (entries > global_rows)
       throw Error(ErrorCode::usage,
-                  fmt::format("offsets[{}] - offsets[{}]: {} entries of a row (the matrix has {} columns). "
+                  fmt::format("offsets[{}] - offsets[{}]: {} of a row (the matrix has {}). "
                               "Correct the offsets.",
-                              row, row - 1, entries, global_rows));
+                              row, row - 1, counted(entries, "entry", "entries"), counted(global_rows, "column")));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/nearest.hpp"
 
 namespace hostless {
@@ -47,8 +48,8 @@ MatrixOptions LayoutWords::parse(std::uint64_t seed, int gpus) const {
   if (slices < 0 || ranks_per_node < 0)
     throw Error(
         ErrorCode::usage,
-        fmt::format("{} slices, {} ranks a node (there cannot be fewer than none). Use 0 for automatic.",
-                    slices, ranks_per_node));
+        fmt::format("{}, {} a node (there cannot be fewer than none). Use 0 for automatic.",
+                    counted(slices, "slice"), counted(ranks_per_node, "rank")));
   o.slices = slices;
   if (!Tiling::has_threads_per_row(threads_per_row))
     throw Error(
