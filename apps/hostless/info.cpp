@@ -88,7 +88,8 @@ int print_info(InputOptions const& input, LayoutOptions const& layout, std::stri
       print("  row length  {} to {}, mean {:.2f}\n  bandwidth   {}\n", f.shortest, f.longest, mean,
             f.bandwidth);
       print("  diagonal    {:.3e} to {:.3e}; {} missing, {} not positive; {} not diagonally dominant\n",
-            f.smallest_diagonal, f.largest_diagonal, f.missing_diagonal, f.not_positive, counted(f.not_dominant, "row"));
+            f.smallest_diagonal, f.largest_diagonal, f.missing_diagonal, f.not_positive,
+            counted(f.not_dominant, "row"));
       print("  block       {}\n  format      {}\n  why         {}\n", matrix.why_block(), local.describe(),
             local.why());
     }

@@ -40,11 +40,10 @@ struct Prices {
 MachineModel machine_with_costs(std::string const& name_or_file) {
   MachineModel machine = load_machine(name_or_file);
   if (machine.costs.messages.empty())
-    throw Error(
-        ErrorCode::bad_input,
-        fmt::format("{}: no data of messages (no route can be priced there). Measure them there with "
-                    "'hostless machine measure', or {}.",
-                    machine.name, name_another_machine(machine.costs)));
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}: no data of messages (no route can be priced there). Measure them there with "
+                            "'hostless machine measure', or {}.",
+                            machine.name, name_another_machine(machine.costs)));
   return machine;
 }
 
@@ -86,8 +85,9 @@ PlanSet made(PlanRequest const& o) {
       print(
           "{}\n  partition  {}\n  block      {}\n  sweep      {}, {} a row, blocks of "
           "{}\n",
-          o.input.describe(), planned.why_partition, planned.why_block, counted(planned.tiling.slices, "slice"),
-          counted(planned.tiling.threads_per_row, "accumulator"), planned.tiling.block);
+          o.input.describe(), planned.why_partition, planned.why_block,
+          counted(planned.tiling.slices, "slice"), counted(planned.tiling.threads_per_row, "accumulator"),
+          planned.tiling.block);
     set.patterns = std::move(planned.patterns);
     set.plans = std::move(planned.plans);
   });
@@ -129,7 +129,8 @@ int print_plan(PlanRequest const& o) {
   if (!o.save.empty()) save_plans(o.save, set);
   if (complaints.empty()) {
     if (o.json != "-")
-      print("proven: every ghost is filled once, from its owner, on all {}\n", counted(summary.ranks, "rank"));
+      print("proven: every ghost is filled once, from its owner, on all {}\n",
+            counted(summary.ranks, "rank"));
     return 0;
   }
   for (std::string const& c : complaints) tell("hostless: {}\n", c);

@@ -48,12 +48,13 @@ void share_gpus(RankOptions& ranks, RunOptions const& run) {
 MatrixOptions WorkOptions::matrix_options(InputOptions const& input, LayoutOptions const& layout) const {
   bool const on_gpu = taken.word("generate_on") == "gpu";
   if (on_gpu && !input.generated())
-    throw Error(ErrorCode::usage, fmt::format("--generate-on gpu with the matrix {} (a file is read by the "
-                                              "host). Drop it, or use --generate or --preset.",
-                                              input.file));
+    throw Error(ErrorCode::usage,
+                fmt::format("--generate-on gpu with the matrix {} is refused (a file is read by the "
+                            "host). Drop it, or use --generate or --preset.",
+                            input.file));
   if (on_gpu && gpus() == 0)
     throw Error(ErrorCode::usage,
-                "--generate-on gpu without a GPU (nothing would make the matrix). Use --gpus 1.");
+                "--generate-on gpu without a GPU is refused (nothing would make the matrix). Use --gpus 1.");
   MatrixOptions options = layout.parse(input.seed, gpus());
   options.generate_on_gpu = on_gpu;
   // Which says where a value does not fit fp32.

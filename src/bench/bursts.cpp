@@ -18,14 +18,14 @@ void check(Burst const& burst, int ranks) {
   for (auto const& [first, second] : burst.pairs)
     for (int rank : {first, second})
       if (rank < 0 || rank >= ranks || !seen.insert(rank).second)
-        throw Error(
-            ErrorCode::usage,
-            fmt::format("rank {} in two pairs or not among {} (each plays once). Use other pairs.",
-                        rank, counted(ranks, "rank")));
+        throw Error(ErrorCode::usage,
+                    fmt::format("rank {} in two pairs or not among {} (each plays once). Use other pairs.",
+                                rank, counted(ranks, "rank")));
   if (burst.bytes == 0 || burst.messages < 1 || burst.pairs.empty())
     throw Error(ErrorCode::usage,
                 fmt::format("{}, {} of {} (there is nothing to time). Use 1 or more.",
-                            counted(burst.pairs.size(), "pair"), counted(burst.messages, "message"), counted(burst.bytes, "byte")));
+                            counted(burst.pairs.size(), "pair"), counted(burst.messages, "message"),
+                            counted(burst.bytes, "byte")));
 }
 
 /// One rank's part of a burst.
@@ -92,7 +92,8 @@ class Side {
       auto const& in = messages_->in[static_cast<std::size_t>(k)];
       bool const right = whole ? first_unknown(in, seed(k, !begins_)) == in.size()
                                : in.front() == static_cast<std::byte>(epoch_ + static_cast<std::uint32_t>(k));
-      if (!right) throw wrong(fmt::format("message {} of {} brought something else", k, counted(in.size(), "byte")));
+      if (!right)
+        throw wrong(fmt::format("message {} of {} brought something else", k, counted(in.size(), "byte")));
     }
   }
 

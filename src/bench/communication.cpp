@@ -50,8 +50,8 @@ class Player {
         },
         [&] {
           if (is_marked && marks(in_[k]) != marks_of(epoch_, in_[k].size()))
-            throw wrong(
-                fmt::format("message {} of {} brought another one's mark", epoch_, counted(in_[k].size(), "byte")));
+            throw wrong(fmt::format("message {} of {} brought another one's mark", epoch_,
+                                    counted(in_[k].size(), "byte")));
         });
   }
   /// The same with bytes that are all of this message alone, each of which is looked at.
@@ -66,8 +66,8 @@ class Player {
           if (memory_ != nullptr) memory_->get(in_[k].data(), come_[k], in_[k].size());
           std::size_t const at = first_unknown(in_[k], seed_of(!begins_));
           if (at < in_[k].size())
-            throw wrong(
-                fmt::format("message {} of {} came with another byte {}", epoch_, counted(in_[k].size(), "byte"), at));
+            throw wrong(fmt::format("message {} of {} came with another byte {}", epoch_,
+                                    counted(in_[k].size(), "byte"), at));
         });
   }
 
@@ -150,7 +150,8 @@ void check_ping_pong(PingPong const& what, int ranks) {
 
 void check_sum_width(int values) {
   if (values < 1 || values > widest_sum)
-    throw Error(ErrorCode::usage, fmt::format("sums of {} (1 to {} are timed).", counted(values, "value"), widest_sum));
+    throw Error(ErrorCode::usage,
+                fmt::format("sums of {} (1 to {} are timed).", counted(values, "value"), widest_sum));
 }
 
 int steps_of(std::size_t bytes, int asked) {

@@ -15,9 +15,10 @@ namespace hostless::bench {
 
 void check_halo(Halo const& what, int ranks) {
   if (what.fields < 1 || what.item_bytes < 1)
-    throw Error(ErrorCode::usage, fmt::format("{} with items of {} (nothing would move). Use 1 "
-                                              "or more.",
-                                              counted(what.fields, "field"), counted(what.item_bytes, "byte")));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} with items of {} (nothing would move). Use 1 "
+                            "or more.",
+                            counted(what.fields, "field"), counted(what.item_bytes, "byte")));
   if (what.plan.ranks != ranks || static_cast<int>(what.patterns.size()) != ranks)
     throw Error(ErrorCode::usage, fmt::format("plans of {}, with patterns of {}, among {} (each rank "
                                               "has one of each). Start as many ranks.",

@@ -212,7 +212,8 @@ void check_life(Life const& what, int ranks) {
       throw Error(ErrorCode::usage,
                   fmt::format("{} along an axis for {} (a glider has a block of {}, a rank at "
                               "least one cell). Use a multiple of {}.",
-                              counted(extent[a], "cell"), counted(what.ranks_along[a], "rank"), queue::glider_block, queue::glider_block));
+                              counted(extent[a], "cell"), counted(what.ranks_along[a], "rank"),
+                              queue::glider_block, queue::glider_block));
 }
 
 void square_of(int ranks, int along[2]) {

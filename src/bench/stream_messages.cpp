@@ -175,7 +175,8 @@ PeerPingPongTiming time_pair(Group& group, Communicator& communicator, PeerPingP
   bool const wrong_here = takes_part && !pair->is_right(trips);
   group.together([&] {
     if (wrong_here)
-      throw wrong(fmt::format("after {} of {} the answer is wrong", counted(trips, "round trip"), counted(timing.bytes, "byte")));
+      throw wrong(fmt::format("after {} of {} the answer is wrong", counted(trips, "round trip"),
+                              counted(timing.bytes, "byte")));
   });
   return timing;
 }

@@ -31,8 +31,8 @@ ArrayForm form_of(NpyArray const& array, std::string const& path) {
                              "astype(\"f4\") or astype(\"f8\").",
                              counted(bytes, "byte")));
   if (array.shape.empty() || array.shape.size() > most_axes)
-    refuse(path, fmt::format("is an array of {} (1 to {} are read). Reshape it.", counted(array.shape.size(), "axis", "axes"),
-                             most_axes));
+    refuse(path, fmt::format("is an array of {} (1 to {} are read). Reshape it.",
+                             counted(array.shape.size(), "axis", "axes"), most_axes));
   return {array.shape, bytes};
 }
 
@@ -110,12 +110,11 @@ void check_part(std::string const& path, ArrayForm const& form, ArrayPart const&
     values *= part.high[a] - part.low[a];
   }
   if (fits && bytes == static_cast<std::size_t>(values * form.value_bytes)) return;
-  throw Error(
-      ErrorCode::usage,
-      fmt::format("{}: the part from [{}] to [{}] in {}, of an array of shape ({}) (it is no part "
-                  "of it). Pass one that lies inside, and as many bytes as it has.",
-                  path, fmt::join(part.low, ", "), fmt::join(part.high, ", "), counted(bytes, "byte"),
-                  fmt::join(form.shape, ", ")));
+  throw Error(ErrorCode::usage,
+              fmt::format("{}: the part from [{}] to [{}] in {}, of an array of shape ({}) (it is no part "
+                          "of it). Pass one that lies inside, and as many bytes as it has.",
+                          path, fmt::join(part.low, ", "), fmt::join(part.high, ", "), counted(bytes, "byte"),
+                          fmt::join(form.shape, ", ")));
 }
 
 }  // namespace

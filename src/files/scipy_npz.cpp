@@ -267,17 +267,17 @@ std::int64_t rows_of(Archive const& archive) {
   auto extents = shape.elements(0, 2);
   std::int64_t const rows = extents.whole(), columns = extents.whole();
   if (rows != columns || rows < 1) {
-    refuse(archive.path(),
-           fmt::format("{} and {} (the matrix must be square and not empty). Give another "
-                       "matrix.",
-                       counted(rows, "row"), counted(columns, "column")));
+    refuse(archive.path(), fmt::format("{} and {} (the matrix must be square and not empty). Give another "
+                                       "matrix.",
+                                       counted(rows, "row"), counted(columns, "column")));
   }
   std::int64_t const stored = archive.entries("data");
   constexpr std::int64_t small = 1024;
   if ((rows - small) / 2 > stored) {
-    refuse(archive.path(), fmt::format("{} with only {} (beyond {} there must be one for "
-                                       "every two, else most are empty). Write it again.",
-                                       counted(rows, "row"), counted(stored, "entry", "entries"), counted(small, "row")));
+    refuse(archive.path(),
+           fmt::format("{} with only {} (beyond {} there must be one for "
+                       "every two, else most are empty). Write it again.",
+                       counted(rows, "row"), counted(stored, "entry", "entries"), counted(small, "row")));
   }
   return rows;
 }

@@ -51,8 +51,8 @@ BinaryVector binary_vector(ByteSource& source, Content content, int columns = 1)
   std::int64_t const data = 2 * index.bytes;
   if (size[0] < 0) {
     throw Error(ErrorCode::bad_input,
-                fmt::format("{}: a vector of {} (its header is damaged). Write it again.",
-                            source.name(), counted(size[0], "entry", "entries")));
+                fmt::format("{}: a vector of {} (its header is damaged). Write it again.", source.name(),
+                            counted(size[0], "entry", "entries")));
   }
   return {petsc_values(source, index, data, size[0]), data, size[0]};
 }
@@ -303,8 +303,8 @@ void write_columns(Group& group, std::string const& path, RowsAndColumns shape, 
   memory_checked(path, [&, n = n, columns = columns] {
     Form const form = form_of(path, columns);
     if (form == Form::petsc && n > std::numeric_limits<std::int32_t>::max()) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("{}: {} (32-bit indices cannot count them). Write .npy.", path, counted(n, "entry", "entries")));
+      throw Error(ErrorCode::usage, fmt::format("{}: {} (32-bit indices cannot count them). Write .npy.",
+                                                path, counted(n, "entry", "entries")));
     }
     auto const rows = mine.size() / static_cast<std::size_t>(columns);
     check_parts(group, path, n, first, static_cast<std::int64_t>(rows));

@@ -50,7 +50,8 @@ ClosedForms::ClosedForms(MachineModel const& machine)
   for (CopyDirection direction : {CopyDirection::host_to_device, CopyDirection::device_to_host})
     for (int processes : {1, 4})
       if (tables_.find(direction, processes) == nullptr)
-        no_data(machine, fmt::format("copies {} by {}", name(direction), counted(processes, "process", "processes")));
+        no_data(machine,
+                fmt::format("copies {} by {}", name(direction), counted(processes, "process", "processes")));
   InjectionCosts const* const injection = tables_.find(MemoryKind::host);
   if (injection == nullptr) no_data(machine, "the injection of host memory");
   injection_ = injection->limits.front().seconds_per_byte;

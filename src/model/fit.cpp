@@ -129,7 +129,8 @@ void fit_copies(std::vector<CopySample> const& all, FitOptions const& options, F
     auto const pieces = fit_pieces(points, {}, static_cast<int>(points.size()));  // one line
     fit.tables.copies.push_back({direction, processes, pieces.front().fitted.line, options.source});
     fit.pieces.push_back(
-        told(fmt::format("copy {}, {}", name(direction), counted(processes, "process", "processes")), pieces.front()));
+        told(fmt::format("copy {}, {}", name(direction), counted(processes, "process", "processes")),
+             pieces.front()));
   }
 }
 

@@ -133,8 +133,8 @@ std::vector<CopyCosts> copies_of(JsonValue const& value, MachineModel const& mac
     costs.source = source_of(entry, machine);
     for (CopyCosts const& other : all)
       if (other.direction == costs.direction && other.processes == costs.processes)
-        entry.fail(
-            fmt::format("copies {} of {} are there twice", name(costs.direction), counted(costs.processes, "process", "processes")));
+        entry.fail(fmt::format("copies {} of {} are there twice", name(costs.direction),
+                               counted(costs.processes, "process", "processes")));
     all.push_back(std::move(costs));
   }
   return all;

@@ -108,7 +108,8 @@ void read_measurements(std::string_view text, std::string const& file, Measureme
     }
     ++samples;
     std::size_t const fields = head == messages_head ? 7 : 4;
-    if (row.size() != fields) row.fail(fmt::format("{} where {} must be", counted(row.size(), "field"), fields));
+    if (row.size() != fields)
+      row.fail(fmt::format("{} where {} must be", counted(row.size(), "field"), fields));
     if (fields == 7) {
       into.messages.push_back(message_of(row, series));
       into.messages.back().series += before;

@@ -302,8 +302,8 @@ double PriceTerms::sum() const {
 ExchangePrice price(MachineModel const& machine, ExchangeCounts const& counts, DataPath path,
                     double item_bytes) {
   if (!(item_bytes >= 0) || std::isinf(item_bytes))
-    throw Error(ErrorCode::usage,
-                fmt::format("items of {} (there is nothing to price). Give 0 or more.", counted(item_bytes, "byte")));
+    throw Error(ErrorCode::usage, fmt::format("items of {} (there is nothing to price). Give 0 or more.",
+                                              counted(item_bytes, "byte")));
   try {
     return Play(machine, counts, path, item_bytes).run();
   } catch (Error const& problem) {

@@ -56,7 +56,8 @@ void check(MessagePattern const& pattern) {
     throw Error(ErrorCode::usage,
                 fmt::format("{} of {} by {} (there is nothing to price). Give at least "
                             "one message, one rank and 0 bytes.",
-                            counted(pattern.messages, "message"), counted(pattern.bytes, "byte"), counted(pattern.active_ranks, "rank")));
+                            counted(pattern.messages, "message"), counted(pattern.bytes, "byte"),
+                            counted(pattern.active_ranks, "rank")));
 }
 
 void add_injection(CostTables const& tables, NodeShape const& node, MessagePattern const& pattern,
@@ -80,11 +81,11 @@ void add_injection(CostTables const& tables, NodeShape const& node, MessagePatte
 void throw_no_data(CostTables const& tables, MessageSpan span, MemoryKind memory) {
   throw Error(
       ErrorCode::bad_input,
-      fmt::format(
-          "no data of {} messages of {} memory (they cannot be priced). {}, or {}.", name(span), name(memory),
-          memory == MemoryKind::host ? "Measure them there with 'hostless machine measure'"
-                                     : "Time them there and give the times to 'hostless machine fit'",
-          name_another_machine(tables)));
+      fmt::format("no data of {} messages of {} memory (they cannot be priced). {}, or {}.", name(span),
+                  name(memory),
+                  memory == MemoryKind::host ? "Measure them there with 'hostless machine measure'"
+                                             : "Time them there and give the times to 'hostless machine fit'",
+                  name_another_machine(tables)));
 }
 
 std::string name_another_machine(CostTables const& tables) {

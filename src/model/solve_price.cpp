@@ -61,14 +61,15 @@ void check(SolveShare const& share, SolveSetting const& setting) {
   if (!(share.rows > 0) || !(share.entries >= 0) || !(share.border_rows >= 0) ||
       share.border_rows > share.rows)
     throw Error(ErrorCode::usage, fmt::format("{}, {}, {}", counted(share.rows, "row"),
-                                              counted(share.entries, "entry", "entries"), counted(share.border_rows, "border row")));
+                                              counted(share.entries, "entry", "entries"),
+                                              counted(share.border_rows, "border row")));
   if (setting.memory == MemoryKind::host && !(share.stored_bytes > 0))
     throw Error(
         ErrorCode::usage,
         fmt::format("{} stored bytes (a processor reads the matrix as it stores it)", share.stored_bytes));
   if (setting.nodes < 1 || setting.ranks_per_node < 1)
-    throw Error(ErrorCode::usage,
-                fmt::format("{} of {} (at least 1)", counted(setting.nodes, "node"), counted(setting.ranks_per_node, "rank")));
+    throw Error(ErrorCode::usage, fmt::format("{} of {} (at least 1)", counted(setting.nodes, "node"),
+                                              counted(setting.ranks_per_node, "rank")));
 }
 
 // Of the kernels of an iteration: each product in two parts, dots, and updates.

@@ -32,7 +32,8 @@ void check(StepShare const& share, int ranks_per_node) {
     throw Error(ErrorCode::usage,
                 fmt::format("{} of {}, {} at the border, {}, {} a node "
                             "(there is nothing to step). Give at least one of each.",
-                            counted(share.cells, "cell"), counted(share.cell_bytes, "byte"), share.border, counted(share.steps, "step"), counted(ranks_per_node, "rank")));
+                            counted(share.cells, "cell"), counted(share.cell_bytes, "byte"), share.border,
+                            counted(share.steps, "step"), counted(ranks_per_node, "rank")));
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
     wrong(fmt::format(
         "{} of {} for {} and {}, {} of them below (leaves and ghost leaves are "
         "whole). Give the tiling of this matrix",
-        counted(tiling.block_rows, "leaf", "leaves"), counted(b, "row"), counted(rows.owned(), "owned row"), counted(rows.ghosts(), "ghost"), rows.ghosts_below()));
+        counted(tiling.block_rows, "leaf", "leaves"), counted(b, "row"), counted(rows.owned(), "owned row"),
+        counted(rows.ghosts(), "ghost"), rows.ghosts_below()));
   }
   if (rows.owned() + rows.ghosts() > INT32_MAX) {
     wrong(fmt::format("{} and {} on one rank (local columns are 32 bits). Use more ranks",
@@ -45,13 +46,12 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
   }
   using Kind = FormatRequest::Kind;
   if (tiling.threads_per_row > 1 && request.format != Kind::auto_ && request.format != Kind::csr) {
-    wrong(fmt::format("format {} with {} row lanes (it adds a row in one chain). Use auto or csr",
+    wrong(fmt::format("format {} with {} row lanes is refused (it adds a row in one chain). Use auto or csr",
                       request.format == Kind::bsr ? "bsr" : "sell", tiling.threads_per_row));
   }
   if (request.threads < 1) {
-    wrong(
-        fmt::format("{} for the sweeps (who multiplies what is part of the storage). Use at least 1",
-                    counted(request.threads, "thread")));
+    wrong(fmt::format("{} for the sweeps (who multiplies what is part of the storage). Use at least 1",
+                      counted(request.threads, "thread")));
   }
   if (request.half_reach < FormatRequest::automatic) {
     wrong(fmt::format("half_reach {} (leaves between row and column). Use 0 or more, or `automatic`",
@@ -177,8 +177,8 @@ FormatRequest FormatRequest::from(std::string const& format, std::string const& 
   else if (format == "sell")
     request.format = Kind::sell;
   else if (format == "diagonals" || format == "diagonals-full" || format == "merge" || format == "vendor")
-    wrong(
-        fmt::format("format '{}' on the processor (only GPUs have it). Use auto, csr, bsr or sell", format));
+    wrong(fmt::format(
+        "format '{}' on the processor is refused (only GPUs have it). Use auto, csr, bsr or sell", format));
   else if (format != "auto")
     wrong(fmt::format("format '{}' (unknown).{} Use auto, csr, bsr or sell", format,
                       did_you_mean(format, {"auto", "csr", "bsr", "sell"})));
@@ -322,17 +322,19 @@ std::string LocalMatrix::describe() const {
     text += fmt::format(", {} {} stored once for both triangles", left_out(),
                         format() == Format::bsr ? "blocks" : "entries");
   }
-  if (s.tiling.threads_per_row > 1) text += fmt::format(", {} a row", counted(s.tiling.threads_per_row, "accumulator"));
+  if (s.tiling.threads_per_row > 1)
+    text += fmt::format(", {} a row", counted(s.tiling.threads_per_row, "accumulator"));
   return text + fmt::format(", {}, {:.3f} MB, {} kernels", counted(s.entries, "entry", "entries"),
                             static_cast<double>(bytes()) * 1e-6, name(s.isa));
 }
 
 void LocalMatrix::update_values(LocalRows const& rows) {
   if (rows.owned() != owned() || rows.ghosts() != ghosts() || rows.ghosts_below() != ghosts_below()) {
-    wrong(fmt::format(
-        "new values for {} and {}, {} of them below, of a matrix with {}, {} and {} (values are "
-        "replaced in place). Build a new matrix for a new pattern",
-        counted(rows.owned(), "row"), counted(rows.ghosts(), "ghost"), rows.ghosts_below(), owned(), ghosts(), ghosts_below()));
+    wrong(
+        fmt::format("new values for {} and {}, {} of them below, of a matrix with {}, {} and {} (values are "
+                    "replaced in place). Build a new matrix for a new pattern",
+                    counted(rows.owned(), "row"), counted(rows.ghosts(), "ghost"), rows.ghosts_below(),
+                    owned(), ghosts(), ghosts_below()));
   }
   if (!storage_->complete) {  // the memory did not suffice for an earlier update
     FormatRequest const request = storage_->request;

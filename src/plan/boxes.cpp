@@ -82,7 +82,8 @@ void check_depth(BoxPartition const& partition, std::array<std::int64_t, 3> dept
               "a halo of {} along axis {}, where the thinnest of {} has {} (its cells would come "
               "from more than the neighbour). Use fewer steps between two exchanges, or fewer ranks along "
               "this axis.",
-              counted(depth[at(a)], "cell"), a, counted(partition.ranks_along[at(a)], "box", "boxes"), partition.thinnest(a)));
+              counted(depth[at(a)], "cell"), a, counted(partition.ranks_along[at(a)], "box", "boxes"),
+              partition.thinnest(a)));
   }
 }
 
@@ -170,10 +171,9 @@ std::array<int, 3> least_surface(Grid const& grid, std::array<int, 3> radius, in
     std::copy_if(n.begin(), n.end(), std::back_inserter(axes),
                  [](std::int64_t extent) { return extent > 1; });
     if (axes.empty()) axes.push_back(1);
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("{} for a grid of {} cells (no {} have a cell each). Use fewer ranks.", counted(ranks, "rank"),
-                    fmt::join(axes, " x "), counted(ranks, "box", "boxes")));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} for a grid of {} cells (no {} have a cell each). Use fewer ranks.",
+                            counted(ranks, "rank"), fmt::join(axes, " x "), counted(ranks, "box", "boxes")));
   }
   return best;
 }

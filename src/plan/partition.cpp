@@ -32,10 +32,9 @@ void require_graph(std::span<std::int64_t const> first, std::span<std::int32_t c
   if (!good)
     throw Error(
         ErrorCode::usage,
-        fmt::format(
-            "a graph of {} and {} is not well formed (offsets must rise from 0 to "
-            "the number of neighbours, which must be vertices). Pass the pattern of a square matrix",
-            counted(vertices, "vertex", "vertices"), counted(neighbour.size(), "neighbour")));
+        fmt::format("a graph of {} and {} is not well formed (offsets must rise from 0 to "
+                    "the number of neighbours, which must be vertices). Pass the pattern of a square matrix",
+                    counted(vertices, "vertex", "vertices"), counted(neighbour.size(), "neighbour")));
 }
 
 /// The union of the graph and its transpose, without loops and repeats.
@@ -172,8 +171,8 @@ std::vector<std::int32_t> read_partition(std::string const& path, std::int64_t v
     if (number > vertices)
       throw Error(
           ErrorCode::bad_input,
-          fmt::format("{}:{}: more than {} (one part number a row). Use the partition of this matrix.",
-                      path, number, counted(vertices, "line")));
+          fmt::format("{}:{}: more than {} (one part number a row). Use the partition of this matrix.", path,
+                      number, counted(vertices, "line")));
     part.push_back(part_on_line(*line, path, number, parts));
   }
   if (static_cast<std::int64_t>(part.size()) != vertices)

@@ -297,8 +297,8 @@ namespace problems {
 
 void SharedRows::panel(std::int64_t first, std::int64_t count, RowPanel& out) const {
   if (first < first_ || count < 0 || count > last_ - first)
-    refuse(fmt::format("{} from row {} on (this rank makes rows {} to {}). Ask for rows inside", counted(count, "row"),
-                       first, first_, last_));
+    refuse(fmt::format("{} from row {} on (this rank makes rows {} to {}). Ask for rows inside",
+                       counted(count, "row"), first, first_, last_));
   if (count > 0)
     fill(first, first + count, out);
   else

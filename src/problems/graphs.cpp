@@ -83,7 +83,8 @@ std::string describe_graph(std::string const& name) {
   Adjacency const graph = found.make();
   std::size_t entries = 0;
   for (auto const& neighbours : graph) entries += neighbours.size();
-  return fmt::format("{}: adjacency of {}, {}, {}", name, found.summary, counted(graph.size(), "row"), counted(entries, "entry", "entries"));
+  return fmt::format("{}: adjacency of {}, {}, {}", name, found.summary, counted(graph.size(), "row"),
+                     counted(entries, "entry", "entries"));
 }
 
 }  // namespace hostless

@@ -130,7 +130,8 @@ double Solver::Parts::constant_share() {
 std::string Solver::Parts::advice_where_b_was_constant() const {
   constexpr double rounding = 1e-14;
   if (!(null_space_removed > 0) || std::sqrt(b_square) > rounding * null_space_removed) return {};
-  return "b was constant, and all of it lost with its mean: x = 0 solves what is left. Pass another right-hand "
+  return "b was constant, and all of it lost with its mean: x = 0 solves what is left. Pass another "
+         "right-hand "
          "side, as A x of a known x.";
 }
 

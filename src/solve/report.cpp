@@ -140,13 +140,15 @@ std::string summary(SolveReport const& r) {
     out += fmt::format("  {:<15} {}\n", label, text);
   };
   out += ending_of(s) + (s.message.empty() ? "" : ": " + s.message) + "\n";
-  line("matrix", fmt::format("{}: {}, {}", r.input, counted(r.rows, "row"), counted(r.entries, "entry", "entries")));
+  line("matrix",
+       fmt::format("{}: {}, {}", r.input, counted(r.rows, "row"), counted(r.entries, "entry", "entries")));
   line("right-hand side", r.right_hand_side);
   if (std::isfinite(s.true_relative_residual)) {
-    line("residual",
-         fmt::format("|b - A x| / |b| = {:.3e} (true), {:.3e} (recurrence){}", s.true_relative_residual,
-                     s.recurrence_relative_residual,
-                     s.restarts > 0 ? fmt::format(", {} from the true residual", counted(s.restarts, "restart")) : ""));
+    line("residual", fmt::format("|b - A x| / |b| = {:.3e} (true), {:.3e} (recurrence){}",
+                                 s.true_relative_residual, s.recurrence_relative_residual,
+                                 s.restarts > 0 ? fmt::format(", {} from the true residual",
+                                                              counted(s.restarts, "restart"))
+                                                : ""));
   }
   if (std::isfinite(s.condition_estimate))
     line("condition", fmt::format("at least {:.3g}: eigenvalues{} from {:.3g} to {:.3g}, by the steps made",
@@ -179,7 +181,8 @@ std::string summary(SolveReport const& r) {
     line("on the GPU",
          fmt::format("{:.3f} s in {}, {:.2f} us an iteration, {} held there (matrix and vectors {}, "
                      "most taken {})",
-                     s.time_device_s, counted(s.launches, "launch", "launches"), 1e6 * s.time_device_s / std::max(1.0, iterations_here(s)),
+                     s.time_device_s, counted(s.launches, "launch", "launches"),
+                     1e6 * s.time_device_s / std::max(1.0, iterations_here(s)),
                      bytes_text(static_cast<double>(s.device_bytes)),
                      bytes_text(static_cast<double>(s.device_model_bytes)),
                      bytes_text(static_cast<double>(s.device_peak_bytes))));

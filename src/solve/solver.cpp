@@ -408,7 +408,8 @@ Result Solver::solve(std::span<double const> b, std::span<double> x) {
     auto const all = rows * static_cast<std::size_t>(columns);
     if (b.size() == all && x.size() == all) return;
     throw Error(ErrorCode::usage,
-                fmt::format("b has {} and x {} (this rank has {}{}).", b.size(), counted(x.size(), "entry", "entries"), counted(rows, "row"),
+                fmt::format("b has {} and x {} (this rank has {}{}).", b.size(),
+                            counted(x.size(), "entry", "entries"), counted(rows, "row"),
                             columns > 1 ? fmt::format(", of {}", counted(columns, "column")) : ""));
   });
   auto const of = [&](auto all, int column) {

@@ -35,7 +35,7 @@ bool says_more(Result const& one, Result const& other) {
 void Solver::Parts::check_columns() const {
   auto refuse = [&](char const* what, char const* why) {
     throw Error(ErrorCode::usage,
-                fmt::format("{} with {} at once ({}). Solve for them one by one.", what,
+                fmt::format("{} with {} at once is refused ({}). Solve for them one by one.", what,
                             counted(options.rhs_columns, "right-hand side"), why));
   };
   if (options.rhs_columns < 1 || options.rhs_columns > most_columns)

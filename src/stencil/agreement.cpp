@@ -22,7 +22,8 @@ void check_grid(Grid const& grid, StencilKernel const& kernel) {
                   fmt::format("{} along axis {} of a grid, where the stencil looks "
                               "{} far (what lies beyond the end would be "
                               "beyond the other end, too). Use a larger grid.",
-                              counted(grid.extent[at(a)], "cell"), array_axis(at(a), kernel.axes), counted(kernel.radius[at(a)], "cell")));
+                              counted(grid.extent[at(a)], "cell"), array_axis(at(a), kernel.axes),
+                              counted(kernel.radius[at(a)], "cell")));
   }
 }
 
@@ -36,12 +37,14 @@ BoxPartition partition_for(Group const& group, Grid const& grid, StencilKernel c
     if (along < 1 || along > grid.extent[at(a)])
       throw Error(ErrorCode::usage,
                   fmt::format("{} ranks along axis {} of {} (each needs a cell). Use 1 to {}.", along,
-                              array_axis(at(a), kernel.axes), counted(grid.extent[at(a)], "cell"), grid.extent[at(a)]));
+                              array_axis(at(a), kernel.axes), counted(grid.extent[at(a)], "cell"),
+                              grid.extent[at(a)]));
   }
   if (partition.ranks() != group.size())
-    throw Error(ErrorCode::usage, fmt::format("{} boxes for {} (each rank has one). Give "
-                                              "numbers whose product is the number of ranks.",
-                                              axes_text(partition.ranks_along, kernel.axes), counted(group.size(), "rank")));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} boxes for {} (each rank has one). Give "
+                            "numbers whose product is the number of ranks.",
+                            axes_text(partition.ranks_along, kernel.axes), counted(group.size(), "rank")));
   return partition;
 }
 

@@ -43,8 +43,8 @@ template <class Body>
 StencilKernel of_type(Body const& body, char const* name, std::size_t value_bytes) {
   if (value_bytes == 4) return kernel_of<float>(body, name);
   if (value_bytes == 8) return kernel_of<double>(body, name);
-  throw Error(ErrorCode::usage,
-              fmt::format("values of {} (a cell is fp32 or fp64). Use 4 or 8.", counted(value_bytes, "byte")));
+  throw Error(ErrorCode::usage, fmt::format("values of {} (a cell is fp32 or fp64). Use 4 or 8.",
+                                            counted(value_bytes, "byte")));
 }
 
 }  // namespace

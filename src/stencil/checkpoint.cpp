@@ -268,10 +268,9 @@ std::int64_t read_stencil_checkpoint(Group& group, std::string const& path, Cell
       check_same(path, head, head_for(run, kernel, Words(static_cast<std::size_t>(kernel.fields), 0)));
       std::int64_t const wanted = head.data() + kernel.fields * fields.bytes;
       if (file.size() != wanted)
-        files::refuse(path,
-                      fmt::format("has {} where {} are needed (the checkpoint is cut short or has "
-                                  "too much). Use an older one.",
-                                  counted(file.size(), "byte"), wanted));
+        files::refuse(path, fmt::format("has {} where {} are needed (the checkpoint is cut short or has "
+                                        "too much). Use an older one.",
+                                        counted(file.size(), "byte"), wanted));
     });
     for (int f = 0; f < kernel.fields; ++f) {
       group.together([&] {

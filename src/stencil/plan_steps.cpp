@@ -62,13 +62,15 @@ char const* or_fewer_ranks(BoxPartition const& partition, StencilKernel const& k
 [[noreturn]] void refuse_block_steps(BoxPartition const& partition, StencilKernel const& kernel,
                                      StencilOptions const& options, int most) {
   if (options.block_steps <= most)
-    throw Error(ErrorCode::usage, fmt::format("{} in one pass, {} between two exchanges (a pass needs "
-                                              "the halo of all its steps). Use a depth of at least {}.",
-                                              counted(options.block_steps, "step"), options.depth, options.block_steps));
-  throw Error(ErrorCode::usage,
-              fmt::format("{} in one pass, where the thinnest box allows {} between two exchanges (a "
-                          "pass needs the halo of all its steps). Use block steps of at most {}{}.",
-                          counted(options.block_steps, "step"), most, most, or_fewer_ranks(partition, kernel)));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} in one pass, {} between two exchanges (a pass needs "
+                            "the halo of all its steps). Use a depth of at least {}.",
+                            counted(options.block_steps, "step"), options.depth, options.block_steps));
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("{} in one pass, where the thinnest box allows {} between two exchanges (a "
+                  "pass needs the halo of all its steps). Use block steps of at most {}{}.",
+                  counted(options.block_steps, "step"), most, most, or_fewer_ranks(partition, kernel)));
 }
 
 bool has_room(Grid const& grid, StencilKernel const& kernel, int ranks, int depth) {

@@ -175,7 +175,7 @@ class Predict(Command):
         self.assertIn("has 8", self.run_it(*frontier, "--nodes", "1", "--gpus-per-node", 9, code=2).stderr)
         self.assertIn(".svg", self.run_it(*frontier, "--nodes", "1", "--output", "a.png", code=2).stderr)
         for option in ("--seed", "--contrast"):
-            self.assertIn(f"{option} of poisson1d (entries are counted", self.run_it(*frontier, "--nodes", "1", option, 5, code=2).stderr)
+            self.assertIn(f"{option} of poisson1d is refused (entries are counted", self.run_it(*frontier, "--nodes", "1", option, 5, code=2).stderr)
         heart = ("predict", "--preset", "heart15", "--machine", "frontier", "--nodes", "1")
         self.assertIn("--time-step of monodomain", self.run_it(*heart, "--time-step", 0.1, code=2).stderr)
         for wrong in ("4..1", "0", "1..", "a", "1..2..4", "2048"):

@@ -253,7 +253,7 @@ class Choices(Command):
 
     def test_formats_of_gpus_are_known(self):
         for form in ("diagonals", "diagonals-full", "merge", "vendor"):
-            self.assertIn(f"format '{form}' on the processor (only GPUs have it)", self.refused(2, "solve", *GRID, "--format", form))
+            self.assertIn(f"format '{form}' on the processor is refused (only GPUs have it)", self.refused(2, "solve", *GRID, "--format", form))
 
     def test_polynomial(self):
         polynomial = (*GRID, "--preconditioner", "chebyshev")

@@ -41,9 +41,10 @@ std::vector<ExchangePlan> loaded_plans(MessageOptions const& o, Group& group, be
   group.together([&] {
     set = load_plans(o.load);
     if (static_cast<int>(set.plans.size()) != group.size())
-      throw Error(ErrorCode::usage, fmt::format("{}: plans of {} among {} (each rank has one). Use "
-                                                "--ranks {}.",
-                                                o.load, counted(set.plans.size(), "rank"), group.size(), set.plans.size()));
+      throw Error(ErrorCode::usage,
+                  fmt::format("{}: plans of {} among {} (each rank has one). Use "
+                              "--ranks {}.",
+                              o.load, counted(set.plans.size(), "rank"), group.size(), set.plans.size()));
     auto const complaints = check(set.plans, set.patterns);
     if (!complaints.empty())
       throw Error(ErrorCode::bad_input, fmt::format("{}: {} (these plans carry out no exchange). Look at "
@@ -94,9 +95,10 @@ std::vector<ExchangePlan> halo_plans(MessageOptions const& o, Group& group, benc
   if (!o.queue.empty() && what.plan.route != Route::direct)
     throw Error(
         ErrorCode::usage,
-        fmt::format("route {} with --queue (its messages go from each rank directly to each that needs "
-                    "them). Use plans of the route direct.",
-                    name(what.plan.route)));
+        fmt::format(
+            "route {} with --queue is refused (its messages go from each rank directly to each that needs "
+            "them). Use plans of the route direct.",
+            name(what.plan.route)));
   return plans;
 }
 

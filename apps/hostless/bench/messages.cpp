@@ -94,8 +94,8 @@ int time_ping_pong(MessageOptions const& o, Transport& transport) {
   Json report = bench_report("pingpong", o.provenance, transport);
   report["memory"] = o.memory;
   report["pingpong"] = Json::array();
-  table.line(fmt::format("{}, {}, memory of the {}: one way, half of there and back", counted(group.size(), "rank"),
-                         transport.capabilities().transport, o.memory));
+  table.line(fmt::format("{}, {}, memory of the {}: one way, half of there and back",
+                         counted(group.size(), "rank"), transport.capabilities().transport, o.memory));
   table.line(head_of(Timed::pingpong));
   for (auto const& [first, second] : pairs) {
     bench::PingPong const what{first, second, o.sizes_or_default(), memory.get()};
@@ -129,8 +129,8 @@ int time_sums(MessageOptions const& o, Transport& transport) {
   Table const table(o, transport);
   Json report = bench_report("allreduce", o.provenance, transport);
   report["allreduce"] = Json::array();
-  table.line(fmt::format("{}, {}: sums of doubles over all of them", counted(transport.group().size(), "rank"),
-                         transport.capabilities().transport));
+  table.line(fmt::format("{}, {}: sums of doubles over all of them",
+                         counted(transport.group().size(), "rank"), transport.capabilities().transport));
   table.line(head_of(Timed::allreduce));
   for (Sums const& sums : all) {
     for (int const values : o.values) {

@@ -47,7 +47,7 @@ void check_stream_options(MessageOptions& o) {
   if (o.memory == "host") static_cast<void>(gpu_transport_from(o.gpu_transport.c_str()));
   if (o.sums > 0)
     throw Error(ErrorCode::usage,
-                "--sums with --gpu-transport (they are of persistent kernels). Drop one of them.");
+                "--sums with --gpu-transport is refused (they are of persistent kernels). Drop one of them.");
   if (started_by_mpi()) return;
   if (o.gpus == 0) o.gpus = std::max(1, o.ranks.ranks);
   if (o.ranks.ranks == 0) o.ranks.ranks = o.gpus;
@@ -64,8 +64,8 @@ int time_stream_ping_pong(MessageOptions const& o, Transport& transport) {
   Table const table(o, transport);
   Json report = stream_report("pingpong", o, transport);
   report["pingpong"] = Json::array();
-  table.line(fmt::format("{} on {}, {}: one way, half of there and back", counted(group.size(), "rank"), counted(o.gpus, "GPU"),
-                         o.gpu_transport));
+  table.line(fmt::format("{} on {}, {}: one way, half of there and back", counted(group.size(), "rank"),
+                         counted(o.gpus, "GPU"), o.gpu_transport));
   table.line(fmt::format("{:7}{}", "by", head_of(Timed::pingpong)));
   for (auto const& [first, second] : pairs) {
     bench::PingPong const what{first, second, o.sizes_or_default()};

@@ -110,7 +110,8 @@ Figure figure_of_copies(MachineModel const& machine) {
   FigureField field{"copies", "bytes", "seconds", {}};
   for (CopyCosts const& costs : machine.costs.copies) {
     FigureLine& line = field.lines.emplace_back();
-    line.label = fmt::format("{}, {}", name(costs.direction), counted(costs.processes, "process", "processes"));
+    line.label =
+        fmt::format("{}, {}", name(costs.direction), counted(costs.processes, "process", "processes"));
     line.dashed = costs.direction == CopyDirection::device_to_host;
     for (double bytes : sizes()) {
       line.x.push_back(bytes);

@@ -113,7 +113,8 @@ int print_halo(HaloRequest const& o) {
   std::string const cells = fmt::format("{}", fmt::join(o.size, " x ")),
                     along = fmt::format("{}", fmt::join(ranks_along(o, boxes), " x "));
   std::ignore = cheapest(ways);  // an error before anything is printed
-  print("{} cells in {} boxes, {} on {}\n", cells, along, counted(o.ranks, "rank"), counted(nodes.nodes(), "node"));
+  print("{} cells in {} boxes, {} on {}\n", cells, along, counted(o.ranks, "rank"),
+        counted(nodes.nodes(), "node"));
   print_ways(machine, ways, o.item_bytes);
   return 0;
 }

@@ -182,8 +182,8 @@ void time_all(MeasureRequest const& o, Transport& transport, std::vector<Job> co
     samples.add(p, seconds);
     is_timed = true;
     if (first && !o.quiet)
-      tell("{:>4} of {}: {:<9} {:>2} x {:>7.0f} bytes, {}: {:.3f} us\n", number, jobs.size(),
-           name(p.span), p.messages, p.bytes, counted(p.active_ranks, "rank"), 1e6 * seconds);
+      tell("{:>4} of {}: {:<9} {:>2} x {:>7.0f} bytes, {}: {:.3f} us\n", number, jobs.size(), name(p.span),
+           p.messages, p.bytes, counted(p.active_ranks, "rank"), 1e6 * seconds);
     if (number % (jobs.size() / 10 + 1) == 0) group.together([&] { samples.keep(); });
   }
   if (is_timed) group.together([&] { samples.keep(); });
@@ -285,8 +285,9 @@ int measure(MeasureRequest const& o, Transport& transport) {
   NodeMap const nodes = nodes_of(group);
   std::vector<Job> const jobs = jobs_of(nodes);
   std::optional<Samples> samples;
-  std::string where = fmt::format("{} on {} by {} from {}", counted(nodes.ranks(), "rank"), counted(nodes.nodes(), "node"),
-                                  transport.capabilities().transport, find_topology().host);
+  std::string where =
+      fmt::format("{} on {} by {} from {}", counted(nodes.ranks(), "rank"), counted(nodes.nodes(), "node"),
+                  transport.capabilities().transport, find_topology().host);
   std::replace(where.begin(), where.end(), ',', ' ');
   group.together([&] { samples.emplace(first ? o : MeasureRequest{}, first, where); });
   time_all(o, transport, jobs, *samples);
@@ -344,8 +345,9 @@ void add_machine_measure(CLI::App& machine, Arguments const& arguments, std::fun
     work = [=, &arguments] {
       check_text("--name", o->name);
       if (o->resume && o->samples.empty())
-        throw Error(ErrorCode::usage,
-                    "--resume without --samples (nothing says where the times are). Give --samples FILE.");
+        throw Error(
+            ErrorCode::usage,
+            "--resume without --samples is refused (nothing says where the times are). Give --samples FILE.");
       check_names({{"--output", o->output}, {"--samples", o->samples}, {"--json", o->json}}, {});
       return run_ranks(o->ranks, arguments, [&](Transport& transport) { return measure(*o, transport); });
     };

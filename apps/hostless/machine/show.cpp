@@ -49,8 +49,9 @@ void print_tables(CostTables const& tables) {
             rate(limit.seconds_per_byte), limit.per_socket ? "socket" : "node", costs.source);
   if (tables.injection.empty()) print("injection  no data\n");
   for (CopyCosts const& costs : tables.copies)
-    print("copy       {:<15} {}  {:.3g} us + {}  [{}]\n", name(costs.direction), counted(costs.processes, "process", "processes"),
-          1e6 * costs.line.alpha, rate(costs.line.beta), costs.source);
+    print("copy       {:<15} {}  {:.3g} us + {}  [{}]\n", name(costs.direction),
+          counted(costs.processes, "process", "processes"), 1e6 * costs.line.alpha, rate(costs.line.beta),
+          costs.source);
   if (tables.copies.empty()) print("copies     no data\n");
 }
 
@@ -91,8 +92,9 @@ int show(std::string const& file, std::string const& json, std::string const& pi
   if (json == "-") return 0;
   NodeShape const& node = machine.node;
   print("{}: {}\n", machine.name, machine.description);
-  print("node       {} of {} and {} ({} each), {}; {} nodes  [{}]\n",
-        counted(node.sockets, "socket"), counted(node.cores_per_socket, "core"), counted(node.gpus_per_socket, "GPU"), counted(node.dies_per_gpu, "die"), counted(node.network_cards, "network card"),
+  print("node       {} of {} and {} ({} each), {}; {} nodes  [{}]\n", counted(node.sockets, "socket"),
+        counted(node.cores_per_socket, "core"), counted(node.gpus_per_socket, "GPU"),
+        counted(node.dies_per_gpu, "die"), counted(node.network_cards, "network card"),
         machine.nodes ? fmt::to_string(*machine.nodes) : "no data of", node.source);
   for (NodeLink const& link : machine.links)
     print("link       {} - {}: {} x {}, {}, {}  [{}]\n", link.from, link.to,

@@ -128,8 +128,8 @@ std::string text_of(CollectivePrediction const& o) {
   if (o.pattern == "rsg")
     return fmt::format("neighbourhood allgather of {}, rsg of density {:g}", bytes, o.density);
   if (o.pattern == "moore")
-    return fmt::format("neighbourhood allgather of {}, moore of {} and radius {}", bytes, counted(o.dimension, "axis", "axes"),
-                       o.radius);
+    return fmt::format("neighbourhood allgather of {}, moore of {} and radius {}", bytes,
+                       counted(o.dimension, "axis", "axes"), o.radius);
   return fmt::format("all-reduce of {}", bytes);
 }
 
@@ -137,12 +137,12 @@ void check(CollectivePrediction const& o, CLI::App const& command) {
   o.scaling.check();
   if (o.pattern == "allreduce" && !o.scaling.weak)
     throw Error(ErrorCode::usage,
-                "--scaling strong with --pattern allreduce (every rank adds all bytes). Drop it.");
+                "--scaling strong with --pattern allreduce is refused (every rank adds all bytes). Drop it.");
   for (auto const& [option, pattern] :
        {std::pair("--density", "rsg"), {"--seed", "rsg"}, {"--dimension", "moore"}, {"--radius", "moore"}})
     if (command.count(option) > 0 && o.pattern != pattern)
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} with --pattern {} (it is of {}). Drop it.", option, o.pattern, pattern));
+      throw Error(ErrorCode::usage, fmt::format("{} with --pattern {} is refused (it is of {}). Drop it.",
+                                                option, o.pattern, pattern));
 }
 
 int predict_collective(CollectivePrediction const& o) {

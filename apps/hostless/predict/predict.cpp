@@ -130,8 +130,7 @@ Prediction predicted(PredictRequest const& o) {
   all.scaling.parts = {"product", "vectors", "halo", "sums", "launches"};
   int const per_node = ranks_per_node(o, all.machine);
   check_points(o, all.machine, per_node);
-  if (!is_lattice(o))
-    all.graph = graph_of(o.input, symmetry_of(o), symmetry_tolerance(o.taken), o.memory);
+  if (!is_lattice(o)) all.graph = graph_of(o.input, symmetry_of(o), symmetry_tolerance(o.taken), o.memory);
   for (int nodes : o.scaling.nodes) {
     all.points.push_back(point_of(o, all, nodes, per_node));
     Point& point = all.points.back();
@@ -237,26 +236,29 @@ void check_request(PredictRequest& o, CLI::App const& command) {
   o.scaling.check(o.file);
   if (o.gpus_per_node > 0 && o.ranks_per_node > 0)
     throw Error(ErrorCode::usage,
-                "--gpus-per-node and --ranks-per-node (a rank each is meant). Drop one of them.");
+                "--gpus-per-node and --ranks-per-node are refused (a rank each is meant). Drop one of them.");
   if (o.memory == MemoryKind::host && o.sums == "gpu")
-    throw Error(ErrorCode::usage, "--sums gpu with --memory host (no GPU has anything to add). Drop it.");
+    throw Error(ErrorCode::usage,
+                "--sums gpu with --memory host is refused (no GPU has anything to add). Drop it.");
   if (o.gpus_per_node > 0 && o.memory == MemoryKind::host)
     throw Error(ErrorCode::usage,
-                "--gpus-per-node with --memory host (no GPU computes). Use --ranks-per-node.");
+                "--gpus-per-node with --memory host is refused (no GPU computes). Use --ranks-per-node.");
   if (!o.input.generated()) return;
   for (char const* const option : {"--contrast", "--time-step", "--seed"})
     if (command.count(option) > 0 && (is_lattice(o) || std::string_view(option) != "--seed"))
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} of {} (entries are counted, and their values change no price). Drop it.",
-                              option, o.input.problem().kind));
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("{} of {} is refused (entries are counted, and their values change no price). Drop it.",
+                      option, o.input.problem().kind));
 }
 
 // Its options would be ignored where a subcommand has its own.
 void refuse_options_before(CLI::App const& inner, CLI::App const& command) {
   for (CLI::Option const* option : command.get_options())
     if (option->count() > 0 && option->get_name() != "--help")
-      throw Error(ErrorCode::usage, fmt::format("{} before {} (it is of solves). Give it behind the word.",
-                                                option->get_name(), inner.get_name()));
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} before {} is refused (it is of solves). Give it behind the word.",
+                              option->get_name(), inner.get_name()));
 }
 
 }  // namespace

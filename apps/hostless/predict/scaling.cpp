@@ -115,15 +115,15 @@ void ScalingOptions::check_ranks(int ranks_per_node) const {
       throw Error(ErrorCode::usage,
                   fmt::format("--nodes {}: {} (at most {}). Name at most {} of {}.", n,
                               counted(n * std::int64_t{ranks_per_node}, "rank"), most_predicted_ranks,
-                              counted(most_predicted_ranks / ranks_per_node, "node"), counted(ranks_per_node, "rank")));
+                              counted(most_predicted_ranks / ranks_per_node, "node"),
+                              counted(ranks_per_node, "rank")));
 }
 
 int ScalingOptions::growth(int at_nodes) const {
   if (!weak) return 1;
   if (at_nodes % nodes.front() != 0)
-    throw Error(ErrorCode::usage,
-                fmt::format("--scaling weak: {} are no multiple of {}, the first ones.", counted(at_nodes, "node"),
-                            nodes.front()));
+    throw Error(ErrorCode::usage, fmt::format("--scaling weak: {} are no multiple of {}, the first ones.",
+                                              counted(at_nodes, "node"), nodes.front()));
   return at_nodes / nodes.front();
 }
 

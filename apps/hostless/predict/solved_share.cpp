@@ -278,9 +278,8 @@ MatrixGraph graph_of(InputOptions const& input, Symmetry symmetry, double symmet
 
 SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes, int seed) {
   if (nodes.ranks() > graph.rows())
-    throw Error(ErrorCode::usage,
-                fmt::format("{} for {} (each has one at least). Use fewer nodes.", counted(nodes.ranks(), "rank"),
-                            counted(graph.rows(), "row")));
+    throw Error(ErrorCode::usage, fmt::format("{} for {} (each has one at least). Use fewer nodes.",
+                                              counted(nodes.ranks(), "rank"), counted(graph.rows(), "row")));
   SolvedShare share;
   SetupShown shown(true);
   run_on_threads(1, [&](Group&) {

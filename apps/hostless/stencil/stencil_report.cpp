@@ -105,9 +105,8 @@ std::string summary(StencilReport const& r) {
   if (!r.gpu_of_part.empty()) {
     row("gpu", fmt::format("{}; {}", r.gpu, r.gpu_run));
   } else {
-    std::string const halos =
-        r.shares_cells ? "arrays that all share"
-                       : fmt::format("{} between exchanges", counted(r.depth, "step"));
+    std::string const halos = r.shares_cells ? "arrays that all share"
+                                             : fmt::format("{} between exchanges", counted(r.depth, "step"));
     row("ranks", fmt::format("{} ({}), {}; {}, {} in a pass", r.ranks, fmt::join(r.ranks_along, " x "),
                              r.transport, halos, r.block_steps));
   }

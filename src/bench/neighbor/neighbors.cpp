@@ -100,9 +100,10 @@ Neighbors random_sparse(int ranks, int rank, double density, std::uint64_t seed)
 
 Neighbors moore(int ranks, int rank, int dimension, int radius) {
   if (dimension < 1 || dimension > most_axes || radius < 1)
-    throw Error(ErrorCode::usage, fmt::format("a Moore neighbourhood of {} and radius {} (1 to {}, "
-                                              "from 1 on). Use others.",
-                                              counted(dimension, "axis", "axes"), radius, counted(most_axes, "axis", "axes")));
+    throw Error(ErrorCode::usage,
+                fmt::format("a Moore neighbourhood of {} and radius {} (1 to {}, "
+                            "from 1 on). Use others.",
+                            counted(dimension, "axis", "axes"), radius, counted(most_axes, "axis", "axes")));
   auto const axes = axes_of(ranks, dimension, ranks);
   std::set<int> reached{rank};
   int stride = 1;

@@ -56,9 +56,8 @@ std::int64_t rows_of_sources(RowProduct const& what, int ranks) {
 
 void check_product(RowProduct const& what, int ranks) {
   if (what.columns < 1)
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("{} of B (there is nothing to multiply with). Use 1 or more.", counted(what.columns, "column")));
+    throw Error(ErrorCode::usage, fmt::format("{} of B (there is nothing to multiply with). Use 1 or more.",
+                                              counted(what.columns, "column")));
   if (what.block.global_rows < ranks)
     throw Error(ErrorCode::usage,
                 fmt::format("{} for {} (each has at least one). Use fewer ranks.", counted(ranks, "rank"),

@@ -23,8 +23,8 @@ void check_sizes(Text& text, MarketHeader const& header) {
     refuse("the matrix is an array (a sparse matrix is needed, as coordinates). Write `matrix coordinate`.");
   }
   if (header.rows != header.columns) {
-    refuse(fmt::format("{} and {} (the matrix must be square). Correct the sizes.", counted(header.rows, "row"),
-                       counted(header.columns, "column")));
+    refuse(fmt::format("{} and {} (the matrix must be square). Correct the sizes.",
+                       counted(header.rows, "row"), counted(header.columns, "column")));
   }
   // The shortest line is "1 1\n". Small files are let through: counting their lines makes a clearer message.
   constexpr std::int64_t shortest = 4, small = 1024;
@@ -186,19 +186,16 @@ class MarketReader {
   void check_count(std::int64_t lines) {
     if (lines == header_.entries) return;
     if (lines > header_.entries) {
-      refuse_line(
-          [&](Entry const&, std::int64_t index) { return index == header_.entries; },
-          fmt::format(
-              "one more than the {} that the header says (it has {} of them). Correct the "
-              "header or remove lines.",
-              counted(header_.entries, "entry", "entries"), counted(lines, "line")));
+      refuse_line([&](Entry const&, std::int64_t index) { return index == header_.entries; },
+                  fmt::format("one more than the {} that the header says (it has {} of them). Correct the "
+                              "header or remove lines.",
+                              counted(header_.entries, "entry", "entries"), counted(lines, "line")));
     }
     refuse_line(
         [](Entry const&, std::int64_t) { return false; },
-        fmt::format(
-            "the file ends after {} of {} (it was cut short, or the header is wrong). Copy it "
-            "again, or correct the header.",
-            lines, counted(header_.entries, "entry", "entries")));
+        fmt::format("the file ends after {} of {} (it was cut short, or the header is wrong). Copy it "
+                    "again, or correct the header.",
+                    lines, counted(header_.entries, "entry", "entries")));
   }
 
   void check_duplicates(StoredRows const& rows) {

@@ -30,8 +30,8 @@ MarketHeader checked_header(Text& text, std::int64_t n, int columns) {
     throw Problem(header.size_line,
                   fmt::format("{} and {} (the matrix has {} and needs {}). Give "
                               "the vector of this matrix.",
-                              counted(header.rows, "row"), counted(header.columns, "column"), counted(n, "row"),
-                              columns == 1 ? "one column" : counted(columns, "column")));
+                              counted(header.rows, "row"), counted(header.columns, "column"),
+                              counted(n, "row"), columns == 1 ? "one column" : counted(columns, "column")));
   }
   if (header.columns != columns) throw Problem(header.size_line, other_columns(header.columns, columns));
   if (header.symmetric)

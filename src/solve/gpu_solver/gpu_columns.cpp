@@ -15,7 +15,7 @@ void check_columns(Problem const& problem, SolveOptions const& options) {
   if (columns == 1) return;
   auto const refuse_what = [&](std::string const& what, char const* why) {
     throw Error(ErrorCode::usage,
-                fmt::format("{} with {} at once ({}). Solve for them one by one.", what,
+                fmt::format("{} with {} at once is refused ({}). Solve for them one by one.", what,
                             counted(columns, "right-hand side"), why));
   };
   if (problem.ranks > 1 || is_by_stream(problem))

@@ -24,8 +24,9 @@ constexpr std::int64_t block_rows_worth_a_slice = 64;
 void check_rows_a_rank(Group& group, std::int64_t rows) {
   group.together([&] {
     if (rows <= std::numeric_limits<std::int32_t>::max() - 1) return;
-    throw Error(ErrorCode::environment,
-                fmt::format("{} on one rank (local numbers have 31 bits). Use more ranks.", counted(rows, "row")));
+    throw Error(
+        ErrorCode::environment,
+        fmt::format("{} on one rank (local numbers have 31 bits). Use more ranks.", counted(rows, "row")));
   });
 }
 
@@ -33,10 +34,9 @@ void check_rows_a_rank(Group& group, std::int64_t rows) {
 
 int choose_slices(std::int64_t block_rows, int wanted) {
   if (wanted > std::max(block_rows, most_slices_anyhow))
-    throw Error(ErrorCode::usage,
-                fmt::format("{} for {} of a rank (a slice has one at least, or nothing "
-                            "to do). Use at most as many, or 0 for automatic.",
-                            counted(wanted, "slice"), counted(block_rows, "block row")));
+    throw Error(ErrorCode::usage, fmt::format("{} for {} of a rank (a slice has one at least, or nothing "
+                                              "to do). Use at most as many, or 0 for automatic.",
+                                              counted(wanted, "slice"), counted(block_rows, "block row")));
   if (wanted > 0) return wanted;
   return static_cast<int>(std::clamp<std::int64_t>(block_rows / block_rows_worth_a_slice, 1, default_slices));
 }
@@ -193,7 +193,8 @@ void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOpt
                 ErrorCode::bad_input,
                 fmt::format("{}:{}: row {} goes to part {}, but its block of {} to part {} (a block has "
                             "one owner). Keep blocks together, or use block size 1 (--block-size 1).",
-                            options.partition_file, row + 1, row + 1, rows[row], counted(block_, "row"), part_[block_row]));
+                            options.partition_file, row + 1, row + 1, rows[row], counted(block_, "row"),
+                            part_[block_row]));
           }
         }
       }

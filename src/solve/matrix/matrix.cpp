@@ -31,11 +31,10 @@ void check_lengths(Matrix const& matrix, std::size_t mine, std::size_t local) {
     auto const rows = static_cast<std::size_t>(matrix.last_row() - matrix.first_row());
     auto const owned = static_cast<std::size_t>(matrix.owned());
     if (mine == rows && local == owned) return;
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("vectors of {} and {} (this rank has {} as the caller counts them and "
-                    "works on {}). Pass vectors of these lengths.",
-                    mine, counted(local, "entry", "entries"), counted(rows, "row"), owned));
+    throw Error(ErrorCode::usage,
+                fmt::format("vectors of {} and {} (this rank has {} as the caller counts them and "
+                            "works on {}). Pass vectors of these lengths.",
+                            mine, counted(local, "entry", "entries"), counted(rows, "row"), owned));
   });
 }
 
@@ -47,9 +46,8 @@ Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
 int threads_of(MatrixOptions const& options, RowSource const& source, int ranks_here,
                bool ranks_are_threads) {
   if (options.setup_threads < 0)
-    throw Error(ErrorCode::usage,
-                fmt::format("{} for the set-up of a matrix (0 chooses). Use 0 or more.",
-                            counted(options.setup_threads, "thread")));
+    throw Error(ErrorCode::usage, fmt::format("{} for the set-up of a matrix (0 chooses). Use 0 or more.",
+                                              counted(options.setup_threads, "thread")));
   if (!source.is_concurrent()) return 1;
   if (options.setup_threads > 0) return options.setup_threads;
   constexpr std::int64_t rows_worth_a_thread = 1 << 14;
@@ -192,8 +190,8 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   parts->choose_threads(options, source);
   group.together([&] {
     if (options.gpus < 0)
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} (no fewer than none). Use 0 for the processor.", counted(options.gpus, "GPU")));
+      throw Error(ErrorCode::usage, fmt::format("{} (no fewer than none). Use 0 for the processor.",
+                                                counted(options.gpus, "GPU")));
   });
   bool const with_local = options.gpus == 0 || options.host_layout;
   parts->assembly = std::make_unique<Assembly>(group, source, options, [&] {

@@ -104,8 +104,9 @@ void check_gpu_rows(GpuRows const& rows) {
         "values. Convert them.");
   if (rows.rows < 1) throw Error(ErrorCode::usage, "a matrix without rows. Pass one with some.");
   if (rows.offsets.size <= rows.rows)
-    throw Error(ErrorCode::usage, fmt::format("{} of {} (n rows have n + 1). Pass whole arrays.",
-                                              counted(rows.offsets.size, "offset"), counted(rows.rows, "row")));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} of {} (n rows have n + 1). Pass whole arrays.",
+                            counted(rows.offsets.size, "offset"), counted(rows.rows, "row")));
   for (GpuArray const* array : {&rows.columns, &rows.values}) {
     if (array->size == 0 || array->device == rows.offsets.device) continue;
     throw Error(ErrorCode::usage,
