@@ -100,7 +100,8 @@ std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
   if (result.true_relative_residual <= end_of_digits)
     return text + "That is as far as fp64 goes. Raise the tolerance.";
   return text +
-         fmt::format("Try {}{}, or raise the tolerance.", other_methods(method()), other_preconditioner());
+         fmt::format("Try {}{}, or raise the tolerance.", other_methods(method()), other_preconditioner()) +
+         advice_on_convection();
 }
 
 // The solve itself had converged.
@@ -170,10 +171,11 @@ std::string Solver::Parts::advice_where_it_breaks_down() const {
         "Scale the system, or try another preconditioner.",
         counted(state.iteration, "iteration"));
   return fmt::format(
-      "{} in the first step from the true residual, after {}, {}{}. Check signs and boundary "
-      "conditions, or scale the system.",
-      method().breakdown.what, counted(state.iteration, "iteration"), method().breakdown.why,
-      is_known ? fmt::format("; r'M r is {:.1e}", rz) : "");
+             "{} in the first step from the true residual, after {}, {}{}. Check signs and boundary "
+             "conditions, or scale the system.",
+             method().breakdown.what, counted(state.iteration, "iteration"), method().breakdown.why,
+             is_known ? fmt::format("; r'M r is {:.1e}", rz) : "") +
+         advice_on_convection();
 }
 
 // With one reduction an iteration the sum is made of vectors that recurrences carry along.
@@ -191,6 +193,13 @@ std::string Solver::Parts::advice_where_it_is_indefinite() const {
       "conditions, or use a method for indefinite matrices ({}){}.",
       sum, counted(state.iteration, "iteration"), seen.doubt,
       names_of_methods([](MethodFacts const& one) { return one.demands == Demands::symmetric; }), other);
+}
+
+// GMRES and ILU, which people look for first where convection is strong, are not there.
+std::string Solver::Parts::advice_on_convection() const {
+  if (method().demands != Demands::nothing) return {};
+  return " Where convection is strong there is no GMRES or ILU here: upwind it, refine the mesh, or bring an "
+         "incomplete factorisation of your own (a function in C++, M= in Python).";
 }
 
 // Which wish it was, of the first rank that had one. Collective.
@@ -238,15 +247,18 @@ std::string Solver::Parts::advice_by_status(Result const& result) {
   switch (state.status) {
     case Status::iteration_limit:
       return fmt::format("the limit of {} came first{}. {}, or try {}.", counted(state.limit, "iteration"),
-                         condition_of(result), more_iterations(result), other_preconditioner());
+                         condition_of(result), more_iterations(result), other_preconditioner()) +
+             advice_on_convection();
     case Status::stagnated:
       return advice_where_it_stagnates(result);
     case Status::diverged:
       if (method().demands == Demands::nothing)  // nothing bounds its residuals on their way
         return fmt::format(
-            "the true residual grew more than {:.0e} times. Those of {} may, and come down again: raise the "
-            "divergence limit. Else {}.",
-            state.growth_limit, name(options.method), advice_on_rows());
+                   "the true residual grew more than {:.0e} times. Those of {} may, and come down again: "
+                   "raise the "
+                   "divergence limit. Else {}.",
+                   state.growth_limit, name(options.method), advice_on_rows()) +
+               advice_on_convection();
       return fmt::format(
           "the true residual grew more than {:.0e} times. Rows of very different size can do that: {}, or "
           "raise the divergence limit{}{}.",
