@@ -7,6 +7,7 @@
 #include "base/counted.hpp"
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/model/price.hpp"
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/store.hpp"
 #include "hostless/plan/summary.hpp"

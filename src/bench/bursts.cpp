@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 
-#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "bench/patient_wait.hpp"
 
@@ -18,14 +17,14 @@ void check(Burst const& burst, int ranks) {
   for (auto const& [first, second] : burst.pairs)
     for (int rank : {first, second})
       if (rank < 0 || rank >= ranks || !seen.insert(rank).second)
-        throw Error(ErrorCode::usage,
-                    fmt::format("rank {} in two pairs or not among {} (each plays once). Use other pairs.",
-                                rank, counted(ranks, "rank")));
+        throw Error(
+            ErrorCode::usage,
+            fmt::format("rank {} in two pairs or not among {} ranks (each plays once). Use other pairs.",
+                        rank, ranks));
   if (burst.bytes == 0 || burst.messages < 1 || burst.pairs.empty())
     throw Error(ErrorCode::usage,
-                fmt::format("{}, {} of {} (there is nothing to time). Use 1 or more.",
-                            counted(burst.pairs.size(), "pair"), counted(burst.messages, "message"),
-                            counted(burst.bytes, "byte")));
+                fmt::format("{} pairs, {} messages of {} bytes (there is nothing to time). Use 1 or more.",
+                            burst.pairs.size(), burst.messages, burst.bytes));
 }
 
 /// One rank's part of a burst.
@@ -92,8 +91,7 @@ class Side {
       auto const& in = messages_->in[static_cast<std::size_t>(k)];
       bool const right = whole ? first_unknown(in, seed(k, !begins_)) == in.size()
                                : in.front() == static_cast<std::byte>(epoch_ + static_cast<std::uint32_t>(k));
-      if (!right)
-        throw wrong(fmt::format("message {} of {} brought something else", k, counted(in.size(), "byte")));
+      if (!right) throw wrong(fmt::format("message {} of {} bytes brought something else", k, in.size()));
     }
   }
 

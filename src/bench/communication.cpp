@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "bench/patient_wait.hpp"
 #include "hostless/plan/routes.hpp"
@@ -50,8 +49,8 @@ class Player {
         },
         [&] {
           if (is_marked && marks(in_[k]) != marks_of(epoch_, in_[k].size()))
-            throw wrong(fmt::format("message {} of {} brought another one's mark", epoch_,
-                                    counted(in_[k].size(), "byte")));
+            throw wrong(
+                fmt::format("message {} of {} bytes brought another one's mark", epoch_, in_[k].size()));
         });
   }
   /// The same with bytes that are all of this message alone, each of which is looked at.
@@ -66,8 +65,8 @@ class Player {
           if (memory_ != nullptr) memory_->get(in_[k].data(), come_[k], in_[k].size());
           std::size_t const at = first_unknown(in_[k], seed_of(!begins_));
           if (at < in_[k].size())
-            throw wrong(fmt::format("message {} of {} came with another byte {}", epoch_,
-                                    counted(in_[k].size(), "byte"), at));
+            throw wrong(
+                fmt::format("message {} of {} bytes came with another byte {}", epoch_, in_[k].size(), at));
         });
   }
 
@@ -141,17 +140,16 @@ void require_library_sum(Transport& transport) {
 void check_ping_pong(PingPong const& what, int ranks) {
   auto const is_rank = [&](int rank) { return rank >= 0 && rank < ranks; };
   if (!is_rank(what.first) || !is_rank(what.second) || what.first == what.second)
-    throw Error(ErrorCode::usage, fmt::format("ranks {} and {} as a pair among {} (two different ones "
+    throw Error(ErrorCode::usage, fmt::format("ranks {} and {} as a pair among {} ranks (two different ones "
                                               "answer each other). Use more ranks, or another pair.",
-                                              what.first, what.second, counted(ranks, "rank")));
+                                              what.first, what.second, ranks));
   for (std::size_t const bytes : what.bytes)
     if (bytes == 0) throw Error(ErrorCode::usage, "messages of 0 bytes (they bring nothing). Use 1 or more.");
 }
 
 void check_sum_width(int values) {
   if (values < 1 || values > widest_sum)
-    throw Error(ErrorCode::usage,
-                fmt::format("sums of {} (1 to {} are timed).", counted(values, "value"), widest_sum));
+    throw Error(ErrorCode::usage, fmt::format("sums of {} values (1 to {} are timed).", values, widest_sum));
 }
 
 int steps_of(std::size_t bytes, int asked) {

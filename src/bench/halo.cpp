@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 
-#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "bench/known_items.hpp"
 #include "hostless/exchange/exchange.hpp"
@@ -15,14 +14,13 @@ namespace hostless::bench {
 
 void check_halo(Halo const& what, int ranks) {
   if (what.fields < 1 || what.item_bytes < 1)
-    throw Error(ErrorCode::usage,
-                fmt::format("{} with items of {} (nothing would move). Use 1 "
-                            "or more.",
-                            counted(what.fields, "field"), counted(what.item_bytes, "byte")));
+    throw Error(ErrorCode::usage, fmt::format("{} fields with items of {} bytes (nothing would move). Use 1 "
+                                              "or more.",
+                                              what.fields, what.item_bytes));
   if (what.plan.ranks != ranks || static_cast<int>(what.patterns.size()) != ranks)
-    throw Error(ErrorCode::usage, fmt::format("plans of {}, with patterns of {}, among {} (each rank "
+    throw Error(ErrorCode::usage, fmt::format("plans of {} ranks, with patterns of {}, among {} (each rank "
                                               "has one of each). Start as many ranks.",
-                                              counted(what.plan.ranks, "rank"), what.patterns.size(), ranks));
+                                              what.plan.ranks, what.patterns.size(), ranks));
 }
 
 namespace {

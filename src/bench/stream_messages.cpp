@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 
-#include "base/counted.hpp"
 #include "bench/communication.hpp"
 #include "bench/known.hpp"
 #include "queue/gpu/message_library.hpp"
@@ -175,8 +174,7 @@ PeerPingPongTiming time_pair(Group& group, Communicator& communicator, PeerPingP
   bool const wrong_here = takes_part && !pair->is_right(trips);
   group.together([&] {
     if (wrong_here)
-      throw wrong(fmt::format("after {} of {} the answer is wrong", counted(trips, "round trip"),
-                              counted(timing.bytes, "byte")));
+      throw wrong(fmt::format("after {} round trips of {} bytes the answer is wrong", trips, timing.bytes));
   });
   return timing;
 }

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/counted.hpp"
 #include "files/array_runs.hpp"
 #include "files/npy.hpp"
 #include "hostless/base/error.hpp"
@@ -27,12 +26,12 @@ ArrayForm form_of(NpyArray const& array, std::string const& path) {
                              "Save it with astype(\"f4\") or astype(\"f8\").",
                              array.type.kind == Kind::boolean ? "booleans" : "integers"));
   if (bytes != 4 && bytes != 8)
-    refuse(path, fmt::format("holds numbers of {} (cells are fp32 or fp64). Save it with "
+    refuse(path, fmt::format("holds numbers of {} bytes (cells are fp32 or fp64). Save it with "
                              "astype(\"f4\") or astype(\"f8\").",
-                             counted(bytes, "byte")));
+                             bytes));
   if (array.shape.empty() || array.shape.size() > most_axes)
-    refuse(path, fmt::format("is an array of {} (1 to {} are read). Reshape it.",
-                             counted(array.shape.size(), "axis", "axes"), most_axes));
+    refuse(path, fmt::format("is an array of {} axes (1 to {} are read). Reshape it.", array.shape.size(),
+                             most_axes));
   return {array.shape, bytes};
 }
 
@@ -110,11 +109,12 @@ void check_part(std::string const& path, ArrayForm const& form, ArrayPart const&
     values *= part.high[a] - part.low[a];
   }
   if (fits && bytes == static_cast<std::size_t>(values * form.value_bytes)) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("{}: the part from [{}] to [{}] in {}, of an array of shape ({}) (it is no part "
-                          "of it). Pass one that lies inside, and as many bytes as it has.",
-                          path, fmt::join(part.low, ", "), fmt::join(part.high, ", "), counted(bytes, "byte"),
-                          fmt::join(form.shape, ", ")));
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("{}: the part from [{}] to [{}] in {} bytes, of an array of shape ({}) (it is no part "
+                  "of it). Pass one that lies inside, and as many bytes as it has.",
+                  path, fmt::join(part.low, ", "), fmt::join(part.high, ", "), bytes,
+                  fmt::join(form.shape, ", ")));
 }
 
 }  // namespace

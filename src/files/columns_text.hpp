@@ -6,22 +6,20 @@
 #include <cstdint>
 #include <string>
 
-#include "base/counted.hpp"
-
 namespace hostless::files {
 
 /// With advice, without the file, which may be that of b or of the guess.
 inline std::string other_columns(std::int64_t there, int asked) {
   std::string const use = there == 1 ? "Leave --rhs-columns out" : fmt::format("Use --rhs-columns {}", there);
   std::string const save = asked > 1 && there > asked ? fmt::format("{} of its {} columns", asked, there)
-                           : asked > 1                ? counted(asked, "column")
+                           : asked > 1                ? fmt::format("{} columns", asked)
                                                       : fmt::format("one of its {} columns", there);
   bool const fits = there >= 1 && there <= 8;
   return fmt::format(
-      "{}, and {} {} solved for at once (each needs its own, and a guess needs as "
+      "{} column{}, and {} right-hand side{} solved for at once (each needs its own, and a guess needs as "
       "many "
       "columns as b). {}",
-      counted(there, "column"), counted(asked, "right-hand side"), asked == 1 ? "is" : "are",
+      there, there == 1 ? "" : "s", asked, asked == 1 ? " is" : "s are",
       fits ? fmt::format("{} if b has as many, or save {}.", use, save) : fmt::format("Save {}.", save));
 }
 

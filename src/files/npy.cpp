@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/counted.hpp"
 #include "files/columns_text.hpp"
 #include "hostless/base/error.hpp"
 
@@ -184,9 +183,9 @@ void check_bytes(ByteSource const& source, NpyArray& array) {
   if (empty) array.count = 0;
   if ((!fits && !empty) || array.count != most || bytes % array.width != 0) {
     refuse(source.name(),
-           fmt::format("holds {} of data but its shape ({}) asks for {} (it was cut short or has too "
+           fmt::format("holds {} bytes of data but its shape ({}) asks for {} (it was cut short or has too "
                        "much). Save it again.",
-                       counted(bytes, "byte"), fmt::join(array.shape, ", "), bytes_asked(array)));
+                       bytes, fmt::join(array.shape, ", "), bytes_asked(array)));
   }
 }
 
@@ -211,9 +210,9 @@ NpyArray npy_array(ByteSource& source, bool text) {
   constexpr std::int64_t longest = 65536;
   if (length > longest || fixed + length > source.size()) {
     refuse(source.name(),
-           fmt::format("its header claims {} (the file has {}, and no array of numbers needs more "
+           fmt::format("its header claims {} bytes (the file has {}, and no array of numbers needs more "
                        "than {}). Save it again.",
-                       counted(length, "byte"), source.size(), longest));
+                       length, source.size(), longest));
   }
   std::string header(static_cast<std::size_t>(length), '\0');
   source.read_at(fixed, std::as_writable_bytes(std::span(header)));

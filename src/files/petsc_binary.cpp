@@ -8,7 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "files/binary.hpp"
 #include "files/finished_rows.hpp"
@@ -70,9 +69,9 @@ ElementType petsc_values(ByteSource& source, ElementType index, std::int64_t beg
   // How many there can be is compared as a quotient: the count comes from the file.
   if (count > (source.size() - begin) / single) {
     refuse(source.name(),
-           fmt::format("{} of at least {} each from byte {} on, but there are {} (it was "
+           fmt::format("{} entries of at least {} bytes each from byte {} on, but there are {} (it was "
                        "cut short). Copy it again.",
-                       counted(count, "entry", "entries"), counted(single, "byte"), begin, source.size()));
+                       count, single, begin, source.size()));
   }
   // That another object begins behind them is no accident; that the file ends there may be one.
   std::array<int, 3> const widths = {exact, single, complex};
@@ -85,16 +84,17 @@ ElementType petsc_values(ByteSource& source, ElementType index, std::int64_t beg
     int const bytes = *found;
     if (bytes == complex && count > 0) {
       refuse(source.name(),
-             fmt::format("its {} take 16 bytes each: they are complex (hostless computes with real numbers). "
-                         "Write it with a PETSc of real scalars.",
-                         counted(count, "value")));
+             fmt::format(
+                 "its {} values take 16 bytes each: they are complex (hostless computes with real numbers). "
+                 "Write it with a PETSc of real scalars.",
+                 count));
     }
     return {ElementType::Kind::real, bytes == single ? single : exact, true};
   }
   if (end(exact) > source.size()) {
     refuse(source.name(),
-           fmt::format("{} take {} but there are {} (it was cut short). Copy it again.",
-                       counted(count, "entry", "entries"), counted(end(exact), "byte"), source.size()));
+           fmt::format("{} entries take {} bytes but there are {} (it was cut short). Copy it again.", count,
+                       end(exact), source.size()));
   }
   return {ElementType::Kind::real, exact, true};
 }
@@ -117,23 +117,25 @@ Layout layout_of(ByteSource& source) {
   layout.index = petsc_sizes(source, petsc_matrix_id, size);
   auto const [rows, columns, entries] = size;
   if (rows != columns || rows < 1) {
-    refuse(source.name(), fmt::format("{} and {} (the matrix must be square and not empty). Give another "
-                                      "matrix.",
-                                      counted(rows, "row"), counted(columns, "column")));
+    refuse(source.name(),
+           fmt::format("{} rows and {} columns (the matrix must be square and not empty). Give another "
+                       "matrix.",
+                       rows, columns));
   }
   if (entries < 0) {
-    refuse(source.name(), fmt::format("{} (a dense matrix, or a damaged header). Write an AIJ matrix.",
-                                      counted(entries, "entry", "entries")));
+    refuse(source.name(),
+           fmt::format("{} entries (a dense matrix, or a damaged header). Write an AIJ matrix.", entries));
   }
   std::int64_t const most = source.size() / layout.index.bytes;
   layout.rows = rows;
   layout.entries = entries;
   if (rows > most || entries > most || layout.values() > source.size()) {
-    refuse(source.name(),
-           fmt::format("{} and {} take more than the {} that there are (it was cut short). Copy it "
-                       "again.",
-                       counted(rows, "row"), counted(entries, "entry", "entries"),
-                       counted(source.size(), "byte")));
+    refuse(
+        source.name(),
+        fmt::format(
+            "{} rows and {} entries take more than the {} bytes that there are (it was cut short). Copy it "
+            "again.",
+            rows, entries, source.size()));
   }
   layout.value = petsc_values(source, layout.index, layout.values(), entries);
   return layout;
@@ -147,8 +149,8 @@ void count_rows(ByteSource& source, Layout const& layout, StoredRows& rows) {
     std::int64_t const length = lengths.whole();
     if (length < 0 || length > layout.rows) {
       refuse(source.name(),
-             fmt::format("row {} has {} (at most {} fit). The file is damaged: write it again.", row + 1,
-                         counted(length, "entry", "entries"), layout.rows));
+             fmt::format("row {} has {} entries (at most {} fit). The file is damaged: write it again.",
+                         row + 1, length, layout.rows));
     }
     rows.count(row, length);
   }
@@ -210,9 +212,10 @@ std::unique_ptr<StoredRows> read_petsc_matrix(Group& group, std::string const& p
     auto const [first_entry, total] = before(group, rows->counted());
     if (total != layout.entries) {
       refuse(path,
-             fmt::format("its rows have {} but the header says {} (they must agree). The file is damaged: "
-                         "write it again.",
-                         counted(total, "entry", "entries"), layout.entries));
+             fmt::format(
+                 "its rows have {} entries but the header says {} (they must agree). The file is damaged: "
+                 "write it again.",
+                 total, layout.entries));
     }
     bool const narrow = layout.value.bytes == 4;
     group.together([&, first = first_entry] {
@@ -239,10 +242,10 @@ void write_petsc_matrix(Group& group, std::string const& path, RowSource const& 
     auto const [below, entries] = before(group, mine);
     Layout const layout{rows.global_rows(), entries};
     if (layout.rows > most || layout.entries > most) {
-      throw Error(ErrorCode::usage, fmt::format("{}: {} and {} (32-bit indices count to {}). Write Matrix "
-                                                "Market.",
-                                                path, counted(layout.rows, "row"),
-                                                counted(layout.entries, "entry", "entries"), most));
+      throw Error(ErrorCode::usage,
+                  fmt::format("{}: {} rows and {} entries (32-bit indices count to {}). Write Matrix "
+                              "Market.",
+                              path, layout.rows, layout.entries, most));
     }
     SharedOutput output(group, path);
     group.together([&, first = below] {

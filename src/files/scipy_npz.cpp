@@ -8,7 +8,6 @@
 #include <cmath>
 #include <vector>
 
-#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "files/finished_rows.hpp"
 #include "files/npy.hpp"
@@ -100,9 +99,9 @@ struct Range {
 void same_length(Member const& a, Member const& b) {
   if (a.array.shape[0] == b.array.shape[0]) return;
   refuse(a.source->name(),
-         fmt::format("has {} but {} has {} (they must agree). The file is damaged: write it "
+         fmt::format("has {} entries but {} has {} (they must agree). The file is damaged: write it "
                      "again.",
-                     counted(a.array.shape[0], "entry", "entries"), b.source->name(), b.array.shape[0]));
+                     a.array.shape[0], b.source->name(), b.array.shape[0]));
 }
 
 // csr and bsr, whose blocks have `height` rows and `width` columns.
@@ -118,16 +117,16 @@ void each_of_blocks(Archive const& archive, Range const& range, bool blocks, Vis
            "A.tocsr().");
   if (height < 1 || width < 1 || range.rows % height != 0 || range.rows % width != 0) {
     refuse(data.source->name(),
-           fmt::format("has blocks of {} by {} in {} (they do not divide them). The file is "
+           fmt::format("has blocks of {} by {} in {} rows (they do not divide them). The file is "
                        "damaged: write it again.",
-                       height, width, counted(range.rows, "row")));
+                       height, width, range.rows));
   }
   std::int64_t const block_rows = range.rows / height, stored = columns.array.count;
   if (offsets.array.count != block_rows + 1) {
     refuse(offsets.source->name(),
-           fmt::format("has {} where {} are needed. The file is damaged: write it "
+           fmt::format("has {} entries where {} are needed. The file is damaged: write it "
                        "again.",
-                       counted(offsets.array.count, "entry", "entries"), block_rows + 1));
+                       offsets.array.count, block_rows + 1));
   }
   if (range.first == range.last) return;
   std::int64_t const first = range.first / height, last = (range.last + height - 1) / height;
@@ -267,17 +266,17 @@ std::int64_t rows_of(Archive const& archive) {
   auto extents = shape.elements(0, 2);
   std::int64_t const rows = extents.whole(), columns = extents.whole();
   if (rows != columns || rows < 1) {
-    refuse(archive.path(), fmt::format("{} and {} (the matrix must be square and not empty). Give another "
-                                       "matrix.",
-                                       counted(rows, "row"), counted(columns, "column")));
+    refuse(archive.path(),
+           fmt::format("{} rows and {} columns (the matrix must be square and not empty). Give another "
+                       "matrix.",
+                       rows, columns));
   }
   std::int64_t const stored = archive.entries("data");
   constexpr std::int64_t small = 1024;
   if ((rows - small) / 2 > stored) {
-    refuse(archive.path(),
-           fmt::format("{} with only {} (beyond {} there must be one for "
-                       "every two, else most are empty). Write it again.",
-                       counted(rows, "row"), counted(stored, "entry", "entries"), counted(small, "row")));
+    refuse(archive.path(), fmt::format("{} rows with only {} entries (beyond {} rows there must be one for "
+                                       "every two, else most are empty). Write it again.",
+                                       rows, stored, small));
   }
   return rows;
 }

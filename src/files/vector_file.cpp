@@ -9,7 +9,6 @@
 #include <optional>
 #include <string_view>
 
-#include "base/counted.hpp"
 #include "files/binary.hpp"
 #include "files/matrix_market/vector.hpp"
 #include "files/npy.hpp"
@@ -42,17 +41,17 @@ BinaryVector binary_vector(ByteSource& source, Content content, int columns = 1)
     return {array.type, array.data, array.count, columns > 1 && !array.fortran_order, columns};
   }
   if (columns > 1)
-    refuse(source.name(), fmt::format("one vector of PETSc's, and {} are solved for at once "
+    refuse(source.name(), fmt::format("one vector of PETSc's, and {} right-hand sides are solved for at once "
                                       "(nothing in it says where a column ends). Write .npy or a Matrix "
                                       "Market array.",
-                                      counted(columns, "right-hand side")));
+                                      columns));
   std::array<std::int64_t, 1> size{};
   ElementType const index = petsc_sizes(source, petsc_vector_id, size);
   std::int64_t const data = 2 * index.bytes;
   if (size[0] < 0) {
     throw Error(ErrorCode::bad_input,
-                fmt::format("{}: a vector of {} (its header is damaged). Write it again.", source.name(),
-                            counted(size[0], "entry", "entries")));
+                fmt::format("{}: a vector of {} entries (its header is damaged). Write it again.",
+                            source.name(), size[0]));
   }
   return {petsc_values(source, index, data, size[0]), data, size[0]};
 }
@@ -100,9 +99,9 @@ Share read_share(Group& group, std::string const& path, std::int64_t n, int colu
     if (vector.entries != all) {
       throw Error(
           ErrorCode::bad_input,
-          fmt::format("{}: the vector has {} but the matrix has {} (they must agree). Give the "
+          fmt::format("{}: the vector has {} entries but the matrix has {} rows (they must agree). Give the "
                       "vector of this matrix.",
-                      path, counted(vector.entries / columns, "entry", "entries"), counted(n, "row")));
+                      path, vector.entries / columns, n));
     }
     mine.entries = read_binary_share(source, vector, share_first(all, group.size(), group.rank()),
                                      share_first(all, group.size(), group.rank() + 1));
@@ -188,9 +187,9 @@ Form form_of(std::string const& path, int columns) {
   if (ends(".npy")) return Form::npy;
   if (ends(".mtx")) return Form::market;
   if (ends(".petsc") && columns > 1)
-    throw Error(ErrorCode::usage, fmt::format("{}: {} (a vector of PETSc's has one). Name it .npy or "
+    throw Error(ErrorCode::usage, fmt::format("{}: {} columns (a vector of PETSc's has one). Name it .npy or "
                                               ".mtx.",
-                                              path, counted(columns, "column")));
+                                              path, columns));
   if (ends(".petsc")) return Form::petsc;
   throw Error(ErrorCode::usage,
               path +
@@ -303,8 +302,8 @@ void write_columns(Group& group, std::string const& path, RowsAndColumns shape, 
   memory_checked(path, [&, n = n, columns = columns] {
     Form const form = form_of(path, columns);
     if (form == Form::petsc && n > std::numeric_limits<std::int32_t>::max()) {
-      throw Error(ErrorCode::usage, fmt::format("{}: {} (32-bit indices cannot count them). Write .npy.",
-                                                path, counted(n, "entry", "entries")));
+      throw Error(ErrorCode::usage,
+                  fmt::format("{}: {} entries (32-bit indices cannot count them). Write .npy.", path, n));
     }
     auto const rows = mine.size() / static_cast<std::size_t>(columns);
     check_parts(group, path, n, first, static_cast<std::int64_t>(rows));

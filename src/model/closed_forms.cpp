@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/price.hpp"
 
@@ -50,8 +49,7 @@ ClosedForms::ClosedForms(MachineModel const& machine)
   for (CopyDirection direction : {CopyDirection::host_to_device, CopyDirection::device_to_host})
     for (int processes : {1, 4})
       if (tables_.find(direction, processes) == nullptr)
-        no_data(machine,
-                fmt::format("copies {} by {}", name(direction), counted(processes, "process", "processes")));
+        no_data(machine, fmt::format("copies {} by {} processes", name(direction), processes));
   InjectionCosts const* const injection = tables_.find(MemoryKind::host);
   if (injection == nullptr) no_data(machine, "the injection of host memory");
   injection_ = injection->limits.front().seconds_per_byte;

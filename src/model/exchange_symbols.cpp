@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -56,8 +55,8 @@ ExchangeSymbols symbols_of(std::vector<Pattern> const& patterns, NodeMap const& 
                            double bytes_per_item) {
   if (static_cast<int>(patterns.size()) != nodes.ranks())
     throw Error(ErrorCode::usage,
-                fmt::format("{} and {} on nodes (each rank has one pattern). Pass as many.",
-                            counted(patterns.size(), "pattern"), counted(nodes.ranks(), "rank")));
+                fmt::format("{} patterns and {} ranks on nodes (each rank has one pattern). Pass as many.",
+                            patterns.size(), nodes.ranks()));
   ExchangeSymbols found;
   std::vector<NodeTotals> totals(static_cast<std::size_t>(nodes.nodes()));
   for (Rank rank = 0; rank < nodes.ranks(); ++rank) {

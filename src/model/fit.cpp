@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "model/fit_parts.hpp"
 #include "model/json_file.hpp"
@@ -87,9 +86,9 @@ class MessageFit {
         lone_points(samples_, costs_.span == MessageSpan::off_node ? rough_injection(samples_) : 0.0);
     if (points.empty() || points.front().x == points.back().x)
       throw Error(ErrorCode::bad_input,
-                  fmt::format("{} were measured at fewer than two sizes (no line can be fitted). "
+                  fmt::format("{} messages were measured at fewer than two sizes (no line can be fitted). "
                               "Measure more sizes, or leave them out.",
-                              counted(words(), "message")));
+                              words()));
     auto const pieces = fit_pieces(points, cuts(), options_.least_sizes);
     for (FittedPiece const& piece : pieces) {
       Protocol const protocol = protocol_of(piece.up_to, costs_.memory, fit_);
@@ -129,8 +128,7 @@ void fit_copies(std::vector<CopySample> const& all, FitOptions const& options, F
     auto const pieces = fit_pieces(points, {}, static_cast<int>(points.size()));  // one line
     fit.tables.copies.push_back({direction, processes, pieces.front().fitted.line, options.source});
     fit.pieces.push_back(
-        told(fmt::format("copy {}, {}", name(direction), counted(processes, "process", "processes")),
-             pieces.front()));
+        told(fmt::format("copy {}, {} processes", name(direction), processes), pieces.front()));
   }
 }
 

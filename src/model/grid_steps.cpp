@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/price.hpp"
 #include "model/robust_line.hpp"
@@ -36,10 +35,11 @@ int shorter_side(int ranks) {
 
 StepParts parts_of(MachineModel const& machine, GridModel const& model, GridRun const& run) {
   if (!(run.edge_cells > 0) || run.nodes < 1 || run.ranks_per_node < 1)
-    throw Error(ErrorCode::usage,
-                fmt::format("{} an edge, {} of {} (there is nothing to step). Give at least one of each.",
-                            counted(run.edge_cells, "cell"), counted(run.nodes, "node"),
-                            counted(run.ranks_per_node, "rank")));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format(
+            "{} cells an edge, {} nodes of {} ranks (there is nothing to step). Give at least one of each.",
+            run.edge_cells, run.nodes, run.ranks_per_node));
   int const ranks = run.nodes * run.ranks_per_node, side = shorter_side(ranks), other = ranks / side;
   constexpr double small = 8;  // bytes of what lets a send go
   StepParts parts;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/counted.hpp"
 #include "hostless/model/machine_model.hpp"
 #include "model/json_file.hpp"
 #include "model/names.hpp"
@@ -133,8 +132,8 @@ std::vector<CopyCosts> copies_of(JsonValue const& value, MachineModel const& mac
     costs.source = source_of(entry, machine);
     for (CopyCosts const& other : all)
       if (other.direction == costs.direction && other.processes == costs.processes)
-        entry.fail(fmt::format("copies {} of {} are there twice", name(costs.direction),
-                               counted(costs.processes, "process", "processes")));
+        entry.fail(
+            fmt::format("copies {} of {} processes are there twice", name(costs.direction), costs.processes));
     all.push_back(std::move(costs));
   }
   return all;

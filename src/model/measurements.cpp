@@ -4,7 +4,6 @@
 #include <charconv>
 #include <map>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/fit.hpp"
 #include "model/json_file.hpp"
@@ -108,8 +107,7 @@ void read_measurements(std::string_view text, std::string const& file, Measureme
     }
     ++samples;
     std::size_t const fields = head == messages_head ? 7 : 4;
-    if (row.size() != fields)
-      row.fail(fmt::format("{} where {} must be", counted(row.size(), "field"), fields));
+    if (row.size() != fields) row.fail(fmt::format("{} fields where {} must be", row.size(), fields));
     if (fields == 7) {
       into.messages.push_back(message_of(row, series));
       into.messages.back().series += before;

@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "model/names.hpp"
 #include "model/price_parts.hpp"
@@ -262,7 +261,7 @@ class Play {
     bool const host = path_ == DataPath::host;
     int const there = host ? machine_.node.cores() : machine_.node.gpus();
     if (where_.most_on_node > there)
-      add_once(price_.notes, fmt::format("{} on nodes of {} {}", counted(where_.most_on_node, "rank"), there,
+      add_once(price_.notes, fmt::format("{} ranks on nodes of {} {}", where_.most_on_node, there,
                                          host ? "cores" : "GPUs"));
     if (price_.total[outside].messages == 0) return;
     if (cards_ != nullptr)
@@ -302,8 +301,8 @@ double PriceTerms::sum() const {
 ExchangePrice price(MachineModel const& machine, ExchangeCounts const& counts, DataPath path,
                     double item_bytes) {
   if (!(item_bytes >= 0) || std::isinf(item_bytes))
-    throw Error(ErrorCode::usage, fmt::format("items of {} (there is nothing to price). Give 0 or more.",
-                                              counted(item_bytes, "byte")));
+    throw Error(ErrorCode::usage,
+                fmt::format("items of {} bytes (there is nothing to price). Give 0 or more.", item_bytes));
   try {
     return Play(machine, counts, path, item_bytes).run();
   } catch (Error const& problem) {

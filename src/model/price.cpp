@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "model/names.hpp"
 #include "model/price_parts.hpp"
@@ -54,10 +53,9 @@ double injection(InjectionCosts const& costs, NodeShape const& node, MessagePatt
 void check(MessagePattern const& pattern) {
   if (pattern.messages < 1 || pattern.active_ranks < 1 || !(pattern.bytes >= 0) || std::isinf(pattern.bytes))
     throw Error(ErrorCode::usage,
-                fmt::format("{} of {} by {} (there is nothing to price). Give at least "
+                fmt::format("{} messages of {} bytes by {} ranks (there is nothing to price). Give at least "
                             "one message, one rank and 0 bytes.",
-                            counted(pattern.messages, "message"), counted(pattern.bytes, "byte"),
-                            counted(pattern.active_ranks, "rank")));
+                            pattern.messages, pattern.bytes, pattern.active_ranks));
 }
 
 void add_injection(CostTables const& tables, NodeShape const& node, MessagePattern const& pattern,

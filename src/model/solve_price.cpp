@@ -7,7 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/price.hpp"
 #include "model/price_parts.hpp"
@@ -60,16 +59,15 @@ void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod m
 void check(SolveShare const& share, SolveSetting const& setting) {
   if (!(share.rows > 0) || !(share.entries >= 0) || !(share.border_rows >= 0) ||
       share.border_rows > share.rows)
-    throw Error(ErrorCode::usage, fmt::format("{}, {}, {}", counted(share.rows, "row"),
-                                              counted(share.entries, "entry", "entries"),
-                                              counted(share.border_rows, "border row")));
+    throw Error(ErrorCode::usage, fmt::format("{} rows, {} entries, {} border rows", share.rows,
+                                              share.entries, share.border_rows));
   if (setting.memory == MemoryKind::host && !(share.stored_bytes > 0))
     throw Error(
         ErrorCode::usage,
         fmt::format("{} stored bytes (a processor reads the matrix as it stores it)", share.stored_bytes));
   if (setting.nodes < 1 || setting.ranks_per_node < 1)
-    throw Error(ErrorCode::usage, fmt::format("{} of {} (at least 1)", counted(setting.nodes, "node"),
-                                              counted(setting.ranks_per_node, "rank")));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} nodes of {} ranks (at least 1)", setting.nodes, setting.ranks_per_node));
 }
 
 // Of the kernels of an iteration: each product in two parts, dots, and updates.
@@ -123,9 +121,9 @@ SumPrice price_sum(MachineModel const& machine, int nodes, int ranks_per_node, M
                    double bytes) {
   if (nodes < 1 || ranks_per_node < 1 || !(bytes >= 0) || std::isinf(bytes))
     throw Error(ErrorCode::usage,
-                fmt::format("a sum of {} on {} of {} (there is nothing to "
+                fmt::format("a sum of {} bytes on {} nodes of {} ranks (there is nothing to "
                             "price). Give at least one of each.",
-                            counted(bytes, "byte"), counted(nodes, "node"), counted(ranks_per_node, "rank")));
+                            bytes, nodes, ranks_per_node));
   int const inside = doublings(ranks_per_node), between = doublings(nodes);
   auto const costs = std::find_if(machine.sums.begin(), machine.sums.end(),
                                   [&](SumCosts const& one) { return one.memory == memory; });

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "model/price_parts.hpp"
 
@@ -30,10 +29,9 @@ void check(StepShare const& share, int ranks_per_node) {
   if (!(share.cells > 0) || !(share.cell_bytes > 0) || share.steps < 1 || !(share.repeated >= 0) ||
       !(share.border >= 0) || share.border > share.cells || ranks_per_node < 1)
     throw Error(ErrorCode::usage,
-                fmt::format("{} of {}, {} at the border, {}, {} a node "
+                fmt::format("{} cells of {} bytes, {} at the border, {} steps, {} ranks a node "
                             "(there is nothing to step). Give at least one of each.",
-                            counted(share.cells, "cell"), counted(share.cell_bytes, "byte"), share.border,
-                            counted(share.steps, "step"), counted(ranks_per_node, "rank")));
+                            share.cells, share.cell_bytes, share.border, share.steps, ranks_per_node));
 }
 
 }  // namespace

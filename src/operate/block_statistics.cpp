@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/counted.hpp"
-
 namespace hostless {
 namespace {
 
@@ -95,7 +93,7 @@ std::string explain_block(BlockStatistics const& statistics, std::int64_t cuts) 
   for (std::size_t k = 0; k < BlockStatistics::sizes.size(); ++k) {
     int const b = BlockStatistics::sizes[k];
     if (statistics.rows % b != 0) {
-      text += fmt::format(", {}x{} does not divide {}", b, b, counted(statistics.rows, "row"));
+      text += fmt::format(", {}x{} does not divide {} rows", b, b, statistics.rows);
       continue;
     }
     if (cuts % b != 0) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/counted.hpp"
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/operate/storage_count.hpp"
@@ -23,18 +22,17 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
         fmt::format("block size {} has no kernels (a leaf is 1, 2, 3, 4 or 6 rows). Choose one of these", b));
   }
   if (tiling.slices < 1)
-    wrong(fmt::format("{} (a tiling needs at least one). Use the default", counted(tiling.slices, "slice")));
+    wrong(fmt::format("{} slices (a tiling needs at least one). Use the default", tiling.slices));
   if (tiling.rows() != rows.owned() || rows.ghosts() < 0 || rows.ghosts() % b != 0 ||
       rows.ghosts_below() < 0 || rows.ghosts_below() > rows.ghosts() || rows.ghosts_below() % b != 0) {
     wrong(fmt::format(
-        "{} of {} for {} and {}, {} of them below (leaves and ghost leaves are "
+        "{} leaves of {} rows for {} owned rows and {} ghosts, {} of them below (leaves and ghost leaves are "
         "whole). Give the tiling of this matrix",
-        counted(tiling.block_rows, "leaf", "leaves"), counted(b, "row"), counted(rows.owned(), "owned row"),
-        counted(rows.ghosts(), "ghost"), rows.ghosts_below()));
+        tiling.block_rows, b, rows.owned(), rows.ghosts(), rows.ghosts_below()));
   }
   if (rows.owned() + rows.ghosts() > INT32_MAX) {
-    wrong(fmt::format("{} and {} on one rank (local columns are 32 bits). Use more ranks",
-                      counted(rows.owned(), "owned row"), counted(rows.ghosts(), "ghost")));
+    wrong(fmt::format("{} owned rows and {} ghosts on one rank (local columns are 32 bits). Use more ranks",
+                      rows.owned(), rows.ghosts()));
   }
   if (request.format == FormatRequest::Kind::bsr && b == 1) {
     wrong("format bsr for a matrix of block size 1 (there are no blocks to store). Use auto, csr or sell");
@@ -50,8 +48,9 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
                       request.format == Kind::bsr ? "bsr" : "sell", tiling.threads_per_row));
   }
   if (request.threads < 1) {
-    wrong(fmt::format("{} for the sweeps (who multiplies what is part of the storage). Use at least 1",
-                      counted(request.threads, "thread")));
+    wrong(
+        fmt::format("{} threads for the sweeps (who multiplies what is part of the storage). Use at least 1",
+                    request.threads));
   }
   if (request.half_reach < FormatRequest::automatic) {
     wrong(fmt::format("half_reach {} (leaves between row and column). Use 0 or more, or `automatic`",
@@ -309,8 +308,8 @@ int LocalMatrix::narrow_slices() const {
 
 std::string LocalMatrix::describe() const {
   MatrixStorage const& s = *storage_;
-  std::string text = fmt::format("{} with block {}, 16-bit columns in {} of {}", name(format()),
-                                 s.tiling.block, narrow_slices(), counted(s.tiling.slices, "slice"));
+  std::string text = fmt::format("{} with block {}, 16-bit columns in {} of {} slices", name(format()),
+                                 s.tiling.block, narrow_slices(), s.tiling.slices);
   if (format() == Format::sell) {
     auto const& groups = s.shape.group;
     text += fmt::format(", diagonals in {} of {} groups",
@@ -322,19 +321,17 @@ std::string LocalMatrix::describe() const {
     text += fmt::format(", {} {} stored once for both triangles", left_out(),
                         format() == Format::bsr ? "blocks" : "entries");
   }
-  if (s.tiling.threads_per_row > 1)
-    text += fmt::format(", {} a row", counted(s.tiling.threads_per_row, "accumulator"));
-  return text + fmt::format(", {}, {:.3f} MB, {} kernels", counted(s.entries, "entry", "entries"),
+  if (s.tiling.threads_per_row > 1) text += fmt::format(", {} accumulators a row", s.tiling.threads_per_row);
+  return text + fmt::format(", {} entries, {:.3f} MB, {} kernels", s.entries,
                             static_cast<double>(bytes()) * 1e-6, name(s.isa));
 }
 
 void LocalMatrix::update_values(LocalRows const& rows) {
   if (rows.owned() != owned() || rows.ghosts() != ghosts() || rows.ghosts_below() != ghosts_below()) {
-    wrong(
-        fmt::format("new values for {} and {}, {} of them below, of a matrix with {}, {} and {} (values are "
-                    "replaced in place). Build a new matrix for a new pattern",
-                    counted(rows.owned(), "row"), counted(rows.ghosts(), "ghost"), rows.ghosts_below(),
-                    owned(), ghosts(), ghosts_below()));
+    wrong(fmt::format(
+        "new values for {} rows and {} ghosts, {} of them below, of a matrix with {}, {} and {} (values are "
+        "replaced in place). Build a new matrix for a new pattern",
+        rows.owned(), rows.ghosts(), rows.ghosts_below(), owned(), ghosts(), ghosts_below()));
   }
   if (!storage_->complete) {  // the memory did not suffice for an earlier update
     FormatRequest const request = storage_->request;

@@ -8,7 +8,6 @@
 #include <limits>
 #include <numeric>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"
 #include "plan/index.hpp"
@@ -79,11 +78,10 @@ void check_depth(BoxPartition const& partition, std::array<std::int64_t, 3> dept
       throw Error(
           ErrorCode::usage,
           fmt::format(
-              "a halo of {} along axis {}, where the thinnest of {} has {} (its cells would come "
+              "a halo of {} cells along axis {}, where the thinnest of {} boxes has {} (its cells would come "
               "from more than the neighbour). Use fewer steps between two exchanges, or fewer ranks along "
               "this axis.",
-              counted(depth[at(a)], "cell"), a, counted(partition.ranks_along[at(a)], "box", "boxes"),
-              partition.thinnest(a)));
+              depth[at(a)], a, partition.ranks_along[at(a)], partition.thinnest(a)));
   }
 }
 
@@ -171,9 +169,10 @@ std::array<int, 3> least_surface(Grid const& grid, std::array<int, 3> radius, in
     std::copy_if(n.begin(), n.end(), std::back_inserter(axes),
                  [](std::int64_t extent) { return extent > 1; });
     if (axes.empty()) axes.push_back(1);
-    throw Error(ErrorCode::usage,
-                fmt::format("{} for a grid of {} cells (no {} have a cell each). Use fewer ranks.",
-                            counted(ranks, "rank"), fmt::join(axes, " x "), counted(ranks, "box", "boxes")));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("{} ranks for a grid of {} cells (no {} boxes have a cell each). Use fewer ranks.", ranks,
+                    fmt::join(axes, " x "), ranks));
   }
   return best;
 }
@@ -220,9 +219,9 @@ std::vector<Pattern> box_patterns(BoxPartition const& partition, std::array<std:
     if (items > std::numeric_limits<std::int32_t>::max())
       throw Error(
           ErrorCode::usage,
-          fmt::format("rank {} sends {} in one exchange (more than 2^31 - 1). Use more ranks, or fewer "
+          fmt::format("rank {} sends {} cells in one exchange (more than 2^31 - 1). Use more ranks, or fewer "
                       "steps between two exchanges.",
-                      rank, counted(items, "cell")));
+                      rank, items));
     pattern.owned = items;
     pattern.item.resize(static_cast<std::size_t>(items));
     std::iota(pattern.item.begin(), pattern.item.end(), 0);

@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/setup_watch.hpp"
 #include "base/whole_file.hpp"
@@ -23,7 +22,7 @@ namespace {
 void require_graph(std::span<std::int64_t const> first, std::span<std::int32_t const> neighbour, int parts) {
   if (parts < 1)
     throw Error(ErrorCode::usage,
-                fmt::format("{} (there must be at least one). Ask for 1 or more", counted(parts, "part")));
+                fmt::format("{} parts (there must be at least one). Ask for 1 or more", parts));
   auto const vertices = static_cast<std::int64_t>(first.size()) - 1;
   bool good = vertices >= 0 && first.front() == 0 &&
               first.back() == static_cast<std::int64_t>(neighbour.size()) &&
@@ -32,9 +31,10 @@ void require_graph(std::span<std::int64_t const> first, std::span<std::int32_t c
   if (!good)
     throw Error(
         ErrorCode::usage,
-        fmt::format("a graph of {} and {} is not well formed (offsets must rise from 0 to "
-                    "the number of neighbours, which must be vertices). Pass the pattern of a square matrix",
-                    counted(vertices, "vertex", "vertices"), counted(neighbour.size(), "neighbour")));
+        fmt::format(
+            "a graph of {} vertices and {} neighbours is not well formed (offsets must rise from 0 to "
+            "the number of neighbours, which must be vertices). Pass the pattern of a square matrix",
+            vertices, neighbour.size()));
 }
 
 /// The union of the graph and its transpose, without loops and repeats.
@@ -171,16 +171,16 @@ std::vector<std::int32_t> read_partition(std::string const& path, std::int64_t v
     if (number > vertices)
       throw Error(
           ErrorCode::bad_input,
-          fmt::format("{}:{}: more than {} (one part number a row). Use the partition of this matrix.", path,
-                      number, counted(vertices, "line")));
+          fmt::format("{}:{}: more than {} lines (one part number a row). Use the partition of this matrix.",
+                      path, number, vertices));
     part.push_back(part_on_line(*line, path, number, parts));
   }
   if (static_cast<std::int64_t>(part.size()) != vertices)
     throw Error(
         ErrorCode::bad_input,
-        fmt::format("{}:{}: the file ends after {} of {} (one part number a row). Use the partition of "
+        fmt::format("{}:{}: the file ends after {} of {} lines (one part number a row). Use the partition of "
                     "this matrix.",
-                    path, part.size(), part.size(), counted(vertices, "line")));
+                    path, part.size(), part.size(), vertices));
   return part;
 }
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <string_view>
 
-#include "base/counted.hpp"
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 #include "problems/adjacency.hpp"
@@ -83,8 +82,7 @@ std::string describe_graph(std::string const& name) {
   Adjacency const graph = found.make();
   std::size_t entries = 0;
   for (auto const& neighbours : graph) entries += neighbours.size();
-  return fmt::format("{}: adjacency of {}, {}, {}", name, found.summary, counted(graph.size(), "row"),
-                     counted(entries, "entry", "entries"));
+  return fmt::format("{}: adjacency of {}, {} rows, {} entries", name, found.summary, graph.size(), entries);
 }
 
 }  // namespace hostless

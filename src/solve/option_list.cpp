@@ -302,8 +302,7 @@ void add_ends(List& list) {
       {between(of_member("check_interval", OptionType::whole, "Iterations between two looks at the gates",
                          HOSTLESS_AT(solve.run.check_interval)),
                1, longest_check_interval),
-       rtol, atol, spelled_as(iterations, Face::python, "maxiter"), growth, limit,
-       null_space});
+       rtol, atol, spelled_as(iterations, Face::python, "maxiter"), growth, limit, null_space});
   char const* const of_command = "readers compare every entry with its mirror, and generators make both";
   Option check =
       without(of_member("check_symmetry", OptionType::flag,

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "hostless/base/error.hpp"
 #include "plan/index.hpp"
@@ -19,11 +18,10 @@ void check_grid(Grid const& grid, StencilKernel const& kernel) {
     bool const looks = kernel.radius[at(a)] > 0;
     if (looks && grid.boundary[at(a)] != GridBoundary::dirichlet && grid.extent[at(a)] < kernel.radius[at(a)])
       throw Error(ErrorCode::usage,
-                  fmt::format("{} along axis {} of a grid, where the stencil looks "
-                              "{} far (what lies beyond the end would be "
+                  fmt::format("{} cells along axis {} of a grid, where the stencil looks "
+                              "{} cells far (what lies beyond the end would be "
                               "beyond the other end, too). Use a larger grid.",
-                              counted(grid.extent[at(a)], "cell"), array_axis(at(a), kernel.axes),
-                              counted(kernel.radius[at(a)], "cell")));
+                              grid.extent[at(a)], array_axis(at(a), kernel.axes), kernel.radius[at(a)]));
   }
 }
 
@@ -36,15 +34,13 @@ BoxPartition partition_for(Group const& group, Grid const& grid, StencilKernel c
     int const along = partition.ranks_along[at(a)];
     if (along < 1 || along > grid.extent[at(a)])
       throw Error(ErrorCode::usage,
-                  fmt::format("{} ranks along axis {} of {} (each needs a cell). Use 1 to {}.", along,
-                              array_axis(at(a), kernel.axes), counted(grid.extent[at(a)], "cell"),
-                              grid.extent[at(a)]));
+                  fmt::format("{} ranks along axis {} of {} cells (each needs a cell). Use 1 to {}.", along,
+                              array_axis(at(a), kernel.axes), grid.extent[at(a)], grid.extent[at(a)]));
   }
   if (partition.ranks() != group.size())
-    throw Error(ErrorCode::usage,
-                fmt::format("{} boxes for {} (each rank has one). Give "
-                            "numbers whose product is the number of ranks.",
-                            axes_text(partition.ranks_along, kernel.axes), counted(group.size(), "rank")));
+    throw Error(ErrorCode::usage, fmt::format("{} boxes for {} ranks (each rank has one). Give "
+                                              "numbers whose product is the number of ranks.",
+                                              axes_text(partition.ranks_along, kernel.axes), group.size()));
   return partition;
 }
 
@@ -139,15 +135,15 @@ void check_kernel(StencilKernel const& kernel) {
   };
   if (kernel.update == nullptr) refuse("has no function (nothing could be stepped)");
   if (kernel.axes < 1 || kernel.axes > 3)
-    refuse(fmt::format("has {} (1 to 3 can be stepped)", counted(kernel.axes, "axis", "axes")));
+    refuse(fmt::format("has {} axes (1 to 3 can be stepped)", kernel.axes));
   if (kernel.fields < 1 || kernel.fields > 8)
-    refuse(fmt::format("has {} (1 to 8 travel together)", counted(kernel.fields, "field")));
+    refuse(fmt::format("has {} fields (1 to 8 travel together)", kernel.fields));
   if (kernel.coefficients < 0 || kernel.coefficients > 64)
     refuse(fmt::format("has {} coefficients (0 to 64)", kernel.coefficients));
   if (kernel.value_bytes != 4 && kernel.value_bytes != 8)
-    refuse(fmt::format("has values of {} (4: fp32, 8: fp64)", counted(kernel.value_bytes, "byte")));
+    refuse(fmt::format("has values of {} bytes (4: fp32, 8: fp64)", kernel.value_bytes));
   for (int const radius : kernel.radius)
-    if (radius < 0 || radius > 64) refuse(fmt::format("looks {} far (0 to 64)", counted(radius, "cell")));
+    if (radius < 0 || radius > 64) refuse(fmt::format("looks {} cells far (0 to 64)", radius));
   if ((kernel.axes < 3 && kernel.radius[1] != 0) || (kernel.axes < 2 && kernel.radius[0] != 0))
     refuse("looks along an axis that it has not");
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/stencil/body.hpp"
 #include "stencil/plain_update.hpp"
@@ -43,8 +42,8 @@ template <class Body>
 StencilKernel of_type(Body const& body, char const* name, std::size_t value_bytes) {
   if (value_bytes == 4) return kernel_of<float>(body, name);
   if (value_bytes == 8) return kernel_of<double>(body, name);
-  throw Error(ErrorCode::usage, fmt::format("values of {} (a cell is fp32 or fp64). Use 4 or 8.",
-                                            counted(value_bytes, "byte")));
+  throw Error(ErrorCode::usage,
+              fmt::format("values of {} bytes (a cell is fp32 or fp64). Use 4 or 8.", value_bytes));
 }
 
 }  // namespace
@@ -118,8 +117,8 @@ StencilKernel make_stencil(std::string const& name, int axes, std::size_t value_
   NamedStencil const& known = named_stencil(name);
   if (std::find(known.axes.begin(), known.axes.end(), axes) == known.axes.end())
     throw Error(ErrorCode::usage,
-                fmt::format("{} on {} (it is a stencil of {}{}). Give arrays of that many axes.", name,
-                            counted(axes, "axis", "axes"), known.axes.front(),
+                fmt::format("{} on {} axes (it is a stencil of {}{}). Give arrays of that many axes.", name,
+                            axes, known.axes.front(),
                             known.axes.size() > 1 ? fmt::format(" or {}", known.axes.back()) : ""));
   std::vector<double> const values = given.empty() ? defaults_of(known, axes) : given;
   if (values.size() != known.parameters.size())

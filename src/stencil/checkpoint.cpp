@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "files/array_runs.hpp"
 #include "files/byte_source.hpp"
@@ -142,7 +141,7 @@ Head read_head(File const& file) {
 // Values of 8 bytes as numbers, which those of named stencils are.
 std::string shown(std::vector<std::byte> const& parameters) {
   if (parameters.empty()) return "none";
-  if (parameters.size() % sizeof(double) != 0) return counted(parameters.size(), "byte");
+  if (parameters.size() % sizeof(double) != 0) return fmt::format("{} bytes", parameters.size());
   std::vector<double> values(parameters.size() / sizeof(double));
   std::memcpy(values.data(), parameters.data(), parameters.size());
   return fmt::format("{}", fmt::join(values, ", "));
@@ -268,9 +267,10 @@ std::int64_t read_stencil_checkpoint(Group& group, std::string const& path, Cell
       check_same(path, head, head_for(run, kernel, Words(static_cast<std::size_t>(kernel.fields), 0)));
       std::int64_t const wanted = head.data() + kernel.fields * fields.bytes;
       if (file.size() != wanted)
-        files::refuse(path, fmt::format("has {} where {} are needed (the checkpoint is cut short or has "
-                                        "too much). Use an older one.",
-                                        counted(file.size(), "byte"), wanted));
+        files::refuse(path,
+                      fmt::format("has {} bytes where {} are needed (the checkpoint is cut short or has "
+                                  "too much). Use an older one.",
+                                  file.size(), wanted));
     });
     for (int f = 0; f < kernel.fields; ++f) {
       group.together([&] {

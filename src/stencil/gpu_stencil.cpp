@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/stencil/catalogue.hpp"
 #include "plan/index.hpp"
@@ -42,9 +41,9 @@ void require_options(Grid const& grid, GpuStencilOptions const& options, int dev
   constexpr std::int64_t longest = std::int64_t{1} << 30;  // kernels count cells in 32 bits
   for (std::int64_t const extent : grid.extent)
     if (extent > longest)
-      throw Error(ErrorCode::usage, fmt::format("{} along an axis on a GPU (kernels count up to {}). "
+      throw Error(ErrorCode::usage, fmt::format("{} cells along an axis on a GPU (kernels count up to {}). "
                                                 "Use StencilRun.",
-                                                counted(extent, "cell"), longest));
+                                                extent, longest));
   if (options.devices.empty())
     throw Error(ErrorCode::usage, "no GPU (nothing would step the cells). Name one for each part.");
   for (int const device : options.devices)

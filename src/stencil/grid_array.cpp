@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -50,9 +49,9 @@ GridArray::GridArray(Box const& box, std::array<std::int64_t, 3> halo, std::size
   std::size_t const bytes = static_cast<std::size_t>(rounded_up(values * bytes_, grain) + grain);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    throw Error(ErrorCode::environment, fmt::format("no memory for an array of {} of a stencil (cells "
+    throw Error(ErrorCode::environment, fmt::format("no memory for an array of {} bytes of a stencil (cells "
                                                     "and halo). Use more ranks, or a smaller grid.",
-                                                    counted(bytes, "byte")));
+                                                    bytes));
   if (is_huge) (void)::madvise(memory, bytes, MADV_HUGEPAGE);
   auto const address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(memory));
   memory_ = {static_cast<std::byte*>(memory) + (rounded_up(address, grain) - address),

@@ -84,7 +84,7 @@ class ExitCodes(Command):
                       ("predict", *lattice, "--machine", "frontier", "--nodes", 1, "--seed", 3),
                       ("predict", *lattice, "--machine", "frontier", "--nodes", 1, "--gpus-per-node", 1, "--ranks-per-node", 1),
                       ("predict", "collective", "--pattern", "allreduce", "--machine", "frontier", "--nodes", 2, "--radius", 2),
-                      ("bench", "solve", *lattice, "--overlap", "--rhs-columns", 2, "--gpus", 1), ("bench", "stencil", "--no-bandwidth", "--variants"),
+                      ("bench", "solve", *lattice, "--overlap", "--rhs-columns", 2, "--gpus", 1),
                       ("stencil", "--problem", "heat", "--size", "9,9", "--steps", 1, "--initial", "u.npy", "--resume", "c")):
             with self.subTest(words=words):
                 self.assertRegex(self.refused(2, *words), r"^[^(]+ (\(lanes\) with the host run )?(is|are) refused \([^)]+\)")

@@ -138,7 +138,7 @@ class Predict(Command):
     def test_what_the_method_refuses_has_no_price(self):
         Path(self.folder, "A.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 2\n2 2 2\n1 2 -1\n")
         words = ("A.mtx", "--machine", "frontier", "--nodes", "1,2", "--gpus-per-node", 1)
-        self.assertIn("use method bicgstab (--method bicgstab)", self.refused(3, "predict", *words))
+        self.assertIn("use a method for others", self.refused(3, "predict", *words))
         points = self.points(*words, "--method", "bicgstab")  # which is priced
         self.assertEqual([(p["rows"], p["entries"]) for p in points], [(2, 3), (2, 3)])
         self.assertIn("no symmetry is needed", self.refused(2, "predict", *words, "--method", "bicgstab", "--symmetry-tolerance", "1e-9"))
@@ -317,7 +317,7 @@ class PredictCollective(Command):
         self.assertIn("no data of sums of that size", self.run_it(*self.WORDS, "allreduce", "--bytes", 1024, "--nodes", "2").stdout)
 
     def test_one_rank_has_no_price(self):
-        points = self.json_of(*self.WORDS, "rsg", "--nodes", "1,2", "--ranks-per-node", 1)["points"]
+        points = self.json_of(*self.WORDS, "allreduce", "--nodes", "1,2", "--ranks-per-node", 1)["points"]
         self.assertEqual([p.get("refused", "")[:8] for p in points], ["one rank", ""])
         self.assertEqual(points[1]["efficiency"], 1)
 

@@ -66,10 +66,10 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
     return setting;
   };
   for (int ranks : {1, 2}) {
-    expect_refused(
-        with(GpuTransport::nccl, RunKind::persistent, ranks, ranks),
-        "the persistent run with GPU transport nccl is refused (nobody can carry for a kernel that runs to the "
-        "end of the solve). Use --run graph or stream");
+    expect_refused(with(GpuTransport::nccl, RunKind::persistent, ranks, ranks),
+                   "the persistent run with GPU transport nccl is refused (nobody can carry for a kernel "
+                   "that runs to the "
+                   "end of the solve). Use --run graph or stream");
     expect_refused(with(GpuTransport::host, RunKind::persistent, ranks, ranks),
                    "the persistent run with GPU transport host");
   }

@@ -285,9 +285,9 @@ int measure(MeasureRequest const& o, Transport& transport) {
   NodeMap const nodes = nodes_of(group);
   std::vector<Job> const jobs = jobs_of(nodes);
   std::optional<Samples> samples;
-  std::string where =
-      fmt::format("{} on {} by {} from {}", counted(nodes.ranks(), "rank"), counted(nodes.nodes(), "node"),
-                  transport.capabilities().transport, find_topology().host);
+  // Samples know their job by it, those in files of earlier versions too.
+  std::string where = fmt::format("{} ranks on {} nodes by {} from {}", nodes.ranks(), nodes.nodes(),
+                                  transport.capabilities().transport, find_topology().host);
   std::replace(where.begin(), where.end(), ',', ' ');
   group.together([&] { samples.emplace(first ? o : MeasureRequest{}, first, where); });
   time_all(o, transport, jobs, *samples);

@@ -50,7 +50,7 @@ struct ScalingPoint {
   std::vector<double> parts;  ///< as Scaling::parts names them; their sum is `seconds`
   std::string way = "none";   ///< of the exchange
   double efficiency = 1.0;    ///< against the first point that has a price
-  std::string refused;        ///< why there can be no such thing; it has no price
+  std::string refused = {};   ///< why there can be no such thing; it has no price
 };
 
 struct Scaling {

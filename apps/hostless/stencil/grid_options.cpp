@@ -144,7 +144,7 @@ Grid GridWords::grid(std::vector<std::int64_t> const& shape) const {
   int const axes = static_cast<int>(shape.size());
   if (std::find(known.axes.begin(), known.axes.end(), axes) == known.axes.end())
     throw Error(ErrorCode::usage,
-                fmt::format("{} on a grid of {} {} (it is a stencil of {} axes). Give that "
+                fmt::format("{} on a grid of {} (it is a stencil of {} axes). Give that "
                             "many numbers, or arrays of that many axes.",
                             problem, counted(axes, "axis", "axes"), fmt::join(known.axes, " or ")));
   if (boundary.size() > 1 && boundary.size() != shape.size())

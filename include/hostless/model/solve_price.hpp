@@ -12,7 +12,8 @@ namespace hostless {
 
 /// Methods whose work an iteration is counted as Trotter et al. count it.
 enum class PricedMethod : std::uint8_t { cg, pipelined_cg, bicgstab };
-constexpr std::array all_priced_methods = {PricedMethod::cg, PricedMethod::pipelined_cg, PricedMethod::bicgstab};
+inline constexpr std::array all_priced_methods = {PricedMethod::cg, PricedMethod::pipelined_cg,
+                                                  PricedMethod::bicgstab};
 
 /// What an iteration without a preconditioner does.
 struct IterationCounts {

@@ -51,9 +51,9 @@ using OptionValue = std::variant<std::string, std::int64_t, double, bool>;
 
 /// How a face spells an option, or why it has none.
 struct OptionFace {
-  std::string name;      ///< empty: it has none
-  std::string why_not;   ///< then; never empty
-  std::string standard;  ///< the default where it is another one than that of the struct, in words
+  std::string name;        ///< empty: it has none
+  std::string why_not;     ///< then; never empty
+  std::string standard;    ///< the default where it is another one than that of the struct, in words
   bool is_number = false;  ///< of a word: which of Option::words it is, from 0 on, stands for it
 };
 

@@ -77,7 +77,7 @@ struct SolveOptions {
   double atol = 0;
   std::int64_t max_iterations = -1;  ///< -1: 10 times the rows
   /// `diverged` where the true residual is more than so many times the first; 1 to 1e100, or 0: the method's own,
-  /// 1e10 of those for symmetric matrices and 1e30 of bicgstab.
+  /// 1e10 of those for symmetric matrices and 1e16 of bicgstab.
   double divergence_limit = 0;
   bool null_space_constant = false;  ///< A 1 = 0: b, the guess and x lose their means; that x is judged
   Reduction reduction = Reduction::ordered;

@@ -7,7 +7,6 @@
 #include <limits>
 #include <memory>
 
-#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "bench/neighbor/neighbor_call.hpp"
 #include "hostless/exchange/patterns.hpp"
@@ -56,20 +55,21 @@ std::int64_t rows_of_sources(RowProduct const& what, int ranks) {
 
 void check_product(RowProduct const& what, int ranks) {
   if (what.columns < 1)
-    throw Error(ErrorCode::usage, fmt::format("{} of B (there is nothing to multiply with). Use 1 or more.",
-                                              counted(what.columns, "column")));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("{} columns of B (there is nothing to multiply with). Use 1 or more.", what.columns));
   if (what.block.global_rows < ranks)
     throw Error(ErrorCode::usage,
-                fmt::format("{} for {} (each has at least one). Use fewer ranks.", counted(ranks, "rank"),
-                            counted(what.block.global_rows, "row")));
+                fmt::format("{} ranks for {} rows (each has at least one). Use fewer ranks.", ranks,
+                            what.block.global_rows));
   bool const by_library =
       std::any_of(what.ways.begin(), what.ways.end(), [](NeighborWay const& way) { return way.by_library; });
   std::int64_t const values = (rows_of_sources(what, ranks) + what.block.count()) * what.columns;
   if (by_library && values > std::numeric_limits<int>::max())
     throw Error(ErrorCode::usage,
-                fmt::format("{} of B on a rank (MPI counts up to {}). Use fewer columns, or "
+                fmt::format("{} values of B on a rank (MPI counts up to {}). Use fewer columns, or "
                             "leave that way out.",
-                            counted(values, "value"), std::numeric_limits<int>::max()));
+                            values, std::numeric_limits<int>::max()));
 }
 
 /// What a product gathers rows of B into: [own | those of others].

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "files/finished_rows.hpp"
 #include "files/matrix_market/text.hpp"
@@ -23,8 +22,8 @@ void check_sizes(Text& text, MarketHeader const& header) {
     refuse("the matrix is an array (a sparse matrix is needed, as coordinates). Write `matrix coordinate`.");
   }
   if (header.rows != header.columns) {
-    refuse(fmt::format("{} and {} (the matrix must be square). Correct the sizes.",
-                       counted(header.rows, "row"), counted(header.columns, "column")));
+    refuse(fmt::format("{} rows and {} columns (the matrix must be square). Correct the sizes.", header.rows,
+                       header.columns));
   }
   // The shortest line is "1 1\n". Small files are let through: counting their lines makes a clearer message.
   constexpr std::int64_t shortest = 4, small = 1024;
@@ -32,16 +31,16 @@ void check_sizes(Text& text, MarketHeader const& header) {
   if (!possible(text.file_bytes()) && !(text.compressed() && possible(text.text_bytes()))) {
     if (text.damage()) throw *text.damage();
     refuse(fmt::format(
-        "{} in {} of text (each takes at least {}). The file was cut short, or correct the "
+        "{} entries in {} bytes of text (each takes at least {}). The file was cut short, or correct the "
         "sizes.",
-        counted(header.entries, "entry", "entries"), counted(text.text_bytes(), "byte"), shortest));
+        header.entries, text.text_bytes(), shortest));
   }
   // Before anything is laid out for so many rows; some room for small matrices that a solver then refuses.
   if (header.rows > small + 2 * header.entries) {
     refuse(fmt::format(
-        "{} with only {} (beyond {} there must be one for every two, else most are "
+        "{} rows with only {} entries (beyond {} rows there must be one for every two, else most are "
         "empty). Correct the sizes.",
-        counted(header.rows, "row"), counted(header.entries, "entry", "entries"), counted(small, "row")));
+        header.rows, header.entries, small));
   }
 }
 
@@ -186,16 +185,19 @@ class MarketReader {
   void check_count(std::int64_t lines) {
     if (lines == header_.entries) return;
     if (lines > header_.entries) {
-      refuse_line([&](Entry const&, std::int64_t index) { return index == header_.entries; },
-                  fmt::format("one more than the {} that the header says (it has {} of them). Correct the "
-                              "header or remove lines.",
-                              counted(header_.entries, "entry", "entries"), counted(lines, "line")));
+      refuse_line(
+          [&](Entry const&, std::int64_t index) { return index == header_.entries; },
+          fmt::format(
+              "one more than the {} entries that the header says (it has {} lines of them). Correct the "
+              "header or remove lines.",
+              header_.entries, lines));
     }
     refuse_line(
         [](Entry const&, std::int64_t) { return false; },
-        fmt::format("the file ends after {} of {} (it was cut short, or the header is wrong). Copy it "
-                    "again, or correct the header.",
-                    lines, counted(header_.entries, "entry", "entries")));
+        fmt::format(
+            "the file ends after {} of {} entries (it was cut short, or the header is wrong). Copy it "
+            "again, or correct the header.",
+            lines, header_.entries));
   }
 
   void check_duplicates(StoredRows const& rows) {

@@ -11,8 +11,6 @@
 #include <fast_matrix_market/fast_matrix_market.hpp>
 #include <string>
 
-#include "base/counted.hpp"
-
 namespace hostless::files {
 namespace {
 
@@ -328,8 +326,9 @@ void read_sizes(Line line, MarketHeader& header) {
   if (!header.array) header.entries = whole_number(line, "number of entries");
   line_ends(line);
   if (header.rows < 1 || header.columns < 1 || header.entries < 0) {
-    throw Problem(0, fmt::format("sizes {} by {} with {} (nothing can be solved with it). Correct the sizes.",
-                                 header.rows, header.columns, counted(header.entries, "entry", "entries")));
+    throw Problem(
+        0, fmt::format("sizes {} by {} with {} entries (nothing can be solved with it). Correct the sizes.",
+                       header.rows, header.columns, header.entries));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "files/columns_text.hpp"
 #include "files/matrix_market/text.hpp"
 #include "files/owners.hpp"
@@ -28,10 +27,10 @@ MarketHeader checked_header(Text& text, std::int64_t n, int columns) {
   if (columns == 1 && header.rows == 1) std::swap(header.rows, header.columns);  // a vector may lie as a row
   if (header.rows != n || (header.columns != columns && columns == 1 && header.columns < 2)) {
     throw Problem(header.size_line,
-                  fmt::format("{} and {} (the matrix has {} and needs {}). Give "
+                  fmt::format("{} rows and {} columns (the matrix has {} rows and needs {}). Give "
                               "the vector of this matrix.",
-                              counted(header.rows, "row"), counted(header.columns, "column"),
-                              counted(n, "row"), columns == 1 ? "one column" : counted(columns, "column")));
+                              header.rows, header.columns, n,
+                              columns == 1 ? "one column" : fmt::format("{} columns", columns)));
   }
   if (header.columns != columns) throw Problem(header.size_line, other_columns(header.columns, columns));
   if (header.symmetric)
@@ -77,9 +76,9 @@ class VectorReader {
     if (done == header_.rows) return;
     on_first_rank<int>(group_, text_, [&]() -> int {
       throw Problem(text_.text_bytes(),
-                    fmt::format("the file ends after {} of {} (it was cut short, or the header "
+                    fmt::format("the file ends after {} of {} values (it was cut short, or the header "
                                 "is wrong). Copy it again, or correct the header.",
-                                done, counted(header_.rows, "value")));
+                                done, header_.rows));
     });
   }
 
@@ -92,8 +91,8 @@ class VectorReader {
         header_.rows - begin[rank] < static_cast<std::int64_t>(values_.size())) {
       problem.emplace(
           begins_[static_cast<std::size_t>(header_.rows - begin[rank])],
-          fmt::format("one more than the {} that the header says. Correct the header or remove lines.",
-                      counted(header_.rows, "value")));
+          fmt::format("one more than the {} values that the header says. Correct the header or remove lines.",
+                      header_.rows));
     }
     std::vector<std::vector<double>> to(all.size());
     for (std::size_t r = 0; r < to.size(); ++r) {

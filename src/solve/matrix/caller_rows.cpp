@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/counted.hpp"
-#include "base/cut_rows.hpp"
 #include "hostless/base/error.hpp"
+#include "solve/matrix/cut_rows.hpp"
 
 namespace hostless {
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless::gpu {
@@ -283,10 +282,10 @@ class Ways {
     std::int64_t const rows = grid_.extent[0], halo = halo_rows(steps);
     if (parts_ > 1 && rows / parts_ < halo) {
       why_ = fmt::format(
-          "{} in {} that exchange halos of {} (a part has them from the next one alone). Use "
+          "{} rows in {} parts that exchange halos of {} (a part has them from the next one alone). Use "
           "fewer "
           "parts, or a smaller depth",
-          counted(rows, "row"), counted(parts_, "part"), halo);
+          rows, parts_, halo);
       return std::nullopt;
     }
     Grid part = grid_;
@@ -364,7 +363,7 @@ class Ways {
           "Use plain";
       return;
     }
-    why_ = fmt::format("{} in one pass (there are kernels of", counted(options_.block_steps, "step"));
+    why_ = fmt::format("{} steps in one pass (there are kernels of", options_.block_steps);
     std::vector<int> told;
     for (auto const& kind : kinds) {
       if (std::find(told.begin(), told.end(), kind.shape.steps) != told.end()) continue;
@@ -394,9 +393,9 @@ class Ways {
   std::optional<Grid> part_of_passes(int steps, int depth) {
     if (parts_ > 1 && depth % steps != 0) {
       why_ = fmt::format(
-          "depth {} of cells streamed {} in one pass (halos last for whole passes). Use a "
+          "depth {} of cells streamed {} steps in one pass (halos last for whole passes). Use a "
           "multiple",
-          depth, counted(steps, "step"));
+          depth, steps);
       return std::nullopt;
     }
     return part_grid(depth);
@@ -441,11 +440,11 @@ class Ways {
     }
     if (!fits)
       why_ = fmt::format(
-          "{} x {} cells resident{} (they must fit into the registers of {}"
-          ", tile by tile). Use a smaller grid, another depth, streamed or plain",
+          "{} x {} cells resident{} (they must fit into the registers of {} "
+          "multiprocessors, tile by tile). Use a smaller grid, another depth, streamed or plain",
           grid_.extent[0], grid_.extent[2],
           options_.depth > 0 ? fmt::format(" with depth {}", options_.depth) : "",
-          counted(parts_ * device_.multiprocessors, "multiprocessor"));
+          parts_ * device_.multiprocessors);
   }
   std::vector<int> depths() const {
     if (options_.depth > 0) return {options_.depth};

@@ -335,7 +335,7 @@ static void test_options(void) {
 
   char const* const what[5] = {"options.check_interval: -1 (a whole number", "options.chebyshev_ratio: 0.5 (a finite number above 1",
                                "options.columns: \"17\" (unknown). Did you mean '16'? Use auto, 16 or 32.", "options.row_lanes: 3 (one of 1, 2, ",
-                               "Use --gpus 1."};
+                               "Use options.gpus: 1."};
   for (int k = 0; k < 5; ++k) {
     hostless_default_options(&options);
     if (k == 0) options.check_interval = -1;
@@ -385,7 +385,6 @@ static void test_names_in_refusals(void) {
   hostless_default_options(&options);
   EXPECT(hostless_matrix_read(t, name, &options, &matrix) == HOSTLESS_BAD_INPUT);
   EXPECT(strstr(hostless_last_error(), "(options.symmetry_tolerance, 1e-09 now)") != NULL);
-  EXPECT(strstr(hostless_last_error(), "(options.method: \"bicgstab\")") != NULL);
   EXPECT(strstr(hostless_last_error(), "--") == NULL);
   options.symmetry_tolerance = 1e-4;
   EXPECT(hostless_matrix_read(t, name, &options, &matrix) == HOSTLESS_OK);

@@ -85,7 +85,8 @@ TEST(SolvePrice, BicgstabHasTwoProductsWithTheirExchangesAndThreeSums) {
   EXPECT_NEAR(p.exchange, 2 * 100e-6, 1e-12);
   EXPECT_NEAR(p.halo, 2 * (100e-6 - 72e-6), 1e-12);
   EXPECT_NEAR(p.sums(), 3 * 3 * 10e-6, 1e-12);
-  EXPECT_NEAR(p.launches, 15 * 50e-6 - 160e-6 - 208e-6, 1e-12);  // two products in two parts, five dots, six updates
+  EXPECT_NEAR(p.launches, 15 * 50e-6 - 160e-6 - 208e-6,
+              1e-12);  // two products in two parts, five dots, six updates
   EXPECT_EQ(kept_bytes(PricedMethod::bicgstab, share, MemoryKind::host), 24e6 + 56e6);
 }
 
