@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "base/plugin_file.hpp"
 #include "commands.hpp"
 #include "gpu_transports.hpp"
@@ -70,15 +71,15 @@ void print_gpus(gpu::Found const& found) {
   for (Gpu const& gpu : gpus_of(found)) {
     constexpr double mib = 1 << 20, gib = 1 << 30;
     gpu::DeviceFacts const& f = gpu.facts;
-    print(
-        "             {}: {}\n", device++,
-        gpu.problem.empty()
-            ? fmt::format("{}, {:.1f} GiB ({:.1f} free), {} multiprocessors, L2 {:.1f} MiB, up to {} KiB of "
-                          "shared memory a block",
-                          f.name, static_cast<double>(f.memory_bytes) / gib,
-                          static_cast<double>(f.free_bytes) / gib, f.multiprocessors,
-                          static_cast<double>(f.l2_bytes) / mib, f.shared_bytes_a_block / 1024)
-            : gpu.problem);
+    print("             {}: {}\n", device++,
+          gpu.problem.empty()
+              ? fmt::format("{}, {:.1f} GiB ({:.1f} free), {}, L2 {:.1f} MiB, up to {} KiB of "
+                            "shared memory a block",
+                            f.name, static_cast<double>(f.memory_bytes) / gib,
+                            static_cast<double>(f.free_bytes) / gib,
+                            counted(f.multiprocessors, "multiprocessor"),
+                            static_cast<double>(f.l2_bytes) / mib, f.shared_bytes_a_block / 1024)
+              : gpu.problem);
   }
 }
 

@@ -60,8 +60,9 @@ void refuse_shapes(CLI::App const& command, std::string const& graph) {
   for (char const* const option :
        {"--size", "--scale", "--contrast", "--boundary", "--long-edges", "--time-step", "--seed"})
     if (command.count(option) > 0)
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} with the graph {} (it is always the same). Drop it.", option, graph));
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("{} with the graph {} is refused (it is always the same). Drop it.", option, graph));
 }
 
 }  // namespace

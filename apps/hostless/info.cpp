@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 #include "setup_shown.hpp"
@@ -86,8 +87,9 @@ int print_info(InputOptions const& input, LayoutOptions const& layout, std::stri
       print("  symmetry    {}\n", symmetry);
       print("  row length  {} to {}, mean {:.2f}\n  bandwidth   {}\n", f.shortest, f.longest, mean,
             f.bandwidth);
-      print("  diagonal    {:.3e} to {:.3e}; {} missing, {} not positive; {} rows not diagonally dominant\n",
-            f.smallest_diagonal, f.largest_diagonal, f.missing_diagonal, f.not_positive, f.not_dominant);
+      print("  diagonal    {:.3e} to {:.3e}; {} missing, {} not positive; {} not diagonally dominant\n",
+            f.smallest_diagonal, f.largest_diagonal, f.missing_diagonal, f.not_positive,
+            counted(f.not_dominant, "row"));
       print("  block       {}\n  format      {}\n  why         {}\n", matrix.why_block(), local.describe(),
             local.why());
     }

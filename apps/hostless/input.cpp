@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "hostless/files/matrix_file.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
@@ -71,7 +72,7 @@ void InputOptions::check() const {
   for (auto const& one : all) {
     if (!one.given) continue;
     throw Error(ErrorCode::usage,
-                fmt::format("{} with the matrix {} (it shapes generated problems). Drop it, "
+                fmt::format("{} with the matrix {} is refused (it shapes generated problems). Drop it, "
                             "or use --generate or --preset.",
                             one.option, file));
   }
@@ -81,12 +82,12 @@ ProblemOptions InputOptions::problem() const {
   ProblemOptions p;
   if (!preset_name.empty()) {
     if (!size.empty())
-      throw Error(ErrorCode::usage, "--size with --preset (a preset has its size). Use --scale.");
+      throw Error(ErrorCode::usage, "--size with --preset is refused (a preset has its size). Use --scale.");
     p = preset(preset_name, scale.value_or(1.0));
   } else {
     if (scale)
       throw Error(ErrorCode::usage,
-                  fmt::format("--scale with {} (it shrinks presets). Use --size.", generate));
+                  fmt::format("--scale with {} is refused (it shrinks presets). Use --size.", generate));
     p = problem_of(generate, size);
   }
   if (contrast) p.contrast = *contrast;
@@ -119,7 +120,9 @@ std::unique_ptr<RowSource> InputOptions::open(Group& group, MatrixOptions const*
     MemoryNeed need = need_of(sizes.rows, sizes.entries);
     need.setup += share * (8.0 * static_cast<double>(sizes.rows) +
                            static_cast<double>(sizes.entry_bytes) * static_cast<double>(sizes.entries));
-    require_memory(group, need, fmt::format("{}: {} rows and {} entries", file, sizes.rows, sizes.entries));
+    require_memory(group, need,
+                   fmt::format("{}: {} and {}", file, counted(sizes.rows, "row"),
+                               counted(sizes.entries, "entry", "entries")));
   };
   auto rows = read_matrix(group, file, check_room, symmetry, symmetry_tolerance);
   if (group.rank() == 0 && rows->only_rounded())
@@ -142,11 +145,12 @@ void add_symmetry_tolerance(CLI::App& command, TakenOptions& taken) {
 void check_symmetry_tolerance(TakenOptions const& taken, bool generated, std::string const& methods) {
   if (!taken.is_given("symmetry_tolerance")) return;
   if (generated)
-    throw Error(ErrorCode::usage,
-                "--symmetry-tolerance with a generated matrix (it is symmetric bit for bit). Drop it.");
+    throw Error(
+        ErrorCode::usage,
+        "--symmetry-tolerance with a generated matrix is refused (it is symmetric bit for bit). Drop it.");
   if (!methods.empty())
     throw Error(ErrorCode::usage,
-                fmt::format("--symmetry-tolerance with {} (no symmetry is needed: nobody compares "
+                fmt::format("--symmetry-tolerance with {} is refused (no symmetry is needed: nobody compares "
                             "anything). Drop one of them.",
                             methods));
 }

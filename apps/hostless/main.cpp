@@ -10,6 +10,7 @@
 #include <new>
 #include <sstream>
 
+#include "base/counted.hpp"
 #include "base/nearest.hpp"
 #include "base/variable.hpp"
 #include "commands.hpp"
@@ -130,11 +131,10 @@ void refuse_processes(CLI::App const& command) {
     std::int64_t const size = count_of(variable, 1);
     if (size < 2) continue;
     if (!is_first_rank()) throw Reported{static_cast<int>(ErrorCode::usage)};
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("{} by {} processes of mpirun (one does it, and each would do and write all of it). Drop "
-                    "mpirun.",
-                    path_of(command), size));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} by {} of mpirun (one does it, and each would do and write all of it). Drop "
+                            "mpirun.",
+                            path_of(command), counted(size, "process", "processes")));
   }
 }
 

@@ -4,8 +4,10 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/model/price.hpp"
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/store.hpp"
 #include "hostless/plan/summary.hpp"
@@ -39,11 +41,10 @@ struct Prices {
 MachineModel machine_with_costs(std::string const& name_or_file) {
   MachineModel machine = load_machine(name_or_file);
   if (machine.costs.messages.empty())
-    throw Error(
-        ErrorCode::bad_input,
-        fmt::format("{}: no data of messages (no route can be priced there). Name another machine, or "
-                    "measure them there with 'hostless machine measure'.",
-                    machine.name));
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}: no data of messages (no route can be priced there). Measure them there with "
+                            "'hostless machine measure', or {}.",
+                            machine.name, name_another_machine(machine.costs)));
   return machine;
 }
 
@@ -83,10 +84,11 @@ PlanSet made(PlanRequest const& o) {
     if (group.rank() != 0) return;
     if (o.json != "-")
       print(
-          "{}\n  partition  {}\n  block      {}\n  sweep      {} slices, {} accumulators a row, blocks of "
+          "{}\n  partition  {}\n  block      {}\n  sweep      {}, {} a row, blocks of "
           "{}\n",
-          o.input.describe(), planned.why_partition, planned.why_block, planned.tiling.slices,
-          planned.tiling.threads_per_row, planned.tiling.block);
+          o.input.describe(), planned.why_partition, planned.why_block,
+          counted(planned.tiling.slices, "slice"), counted(planned.tiling.threads_per_row, "accumulator"),
+          planned.tiling.block);
     set.patterns = std::move(planned.patterns);
     set.plans = std::move(planned.plans);
   });
@@ -128,7 +130,8 @@ int print_plan(PlanRequest const& o) {
   if (!o.save.empty()) save_plans(o.save, set);
   if (complaints.empty()) {
     if (o.json != "-")
-      print("proven: every ghost is filled once, from its owner, on all {} ranks\n", summary.ranks);
+      print("proven: every ghost is filled once, from its owner, on all {}\n",
+            counted(summary.ranks, "rank"));
     return 0;
   }
   for (std::string const& c : complaints) tell("hostless: {}\n", c);

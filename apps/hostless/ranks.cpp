@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/counted.hpp"
 #include "base/variable.hpp"
 #include "child_command.hpp"
 #include "hostless/base/environment.hpp"
@@ -62,9 +63,9 @@ int run_process(Transport& transport, int wanted, std::function<int(Transport&)>
   if (wanted > 0 && wanted != transport.group().size()) {
     if (transport.group().rank() == 0) {
       tell(
-          "hostless: --ranks {} among {} processes (they contradict each other). Drop "
+          "hostless: --ranks {} among {} (they contradict each other). Drop "
           "--ranks.\n",
-          wanted, transport.group().size());
+          wanted, counted(transport.group().size(), "process", "processes"));
     }
     throw Reported{2};
   }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/counted.hpp"
 #include "commands.hpp"
 #include "file_names.hpp"
 #include "hostless/files/vector_file.hpp"
@@ -62,39 +63,56 @@ SolveOptions solve_options(Options const& o) {
 void check_interval(Options const& o) {
   bool const looks = o.work.gpus() > 0 || run_of(o) == RunKind::host;
   if (taken(o).is_given("check_interval") && !looks)
-    throw Error(ErrorCode::usage,
-                fmt::format("--check-interval with the {} run on the processor (it has no gates to look at). "
-                            "Drop it, or use --run host.",
-                            name(run_of(o))));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format(
+            "--check-interval with the {} run on the processor is refused (it has no gates to look at). "
+            "Drop it, or use --run host.",
+            name(run_of(o))));
 }
 
 // Only --run auto on a GPU leaves something to be measured.
 void check_tune(Options const& o) {
   if (!taken(o).is_given("tune")) return;
   if (o.work.gpus() == 0)
-    throw Error(ErrorCode::usage,
-                "--tune without a GPU (it measures the runs there). Use --gpus 1 --run auto, or drop it.");
+    throw Error(
+        ErrorCode::usage,
+        "--tune without a GPU is refused (it measures the runs there). Use --gpus 1 --run auto, or drop it.");
   if (run_of(o) != RunKind::automatic)
-    throw Error(ErrorCode::usage,
-                fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.",
-                            name(run_of(o))));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--tune with the {} run is refused (it has been chosen). Use --run auto, or drop it.",
+                    name(run_of(o))));
   std::string const by = taken(o).word("gpu_transport");
   bool const by_name = by != "auto" && by != "peer";
   if (o.work.gpus() > 1 || o.work.ranks.ranks > 1 || by_name)
-    throw Error(
-        ErrorCode::usage,
-        "--tune with several ranks or a --gpu-transport (runs are measured on one GPU alone; there auto "
-        "takes the persistent run where it fits, else graph). Drop it.");
+    throw Error(ErrorCode::usage,
+                "--tune with several ranks or a --gpu-transport is refused (runs are measured on one GPU "
+                "alone; there auto "
+                "takes the persistent run where it fits, else graph). Drop it.");
   if (taken(o).is_given("profile") || taken(o).number("check_interval") != 1)
-    throw Error(
-        ErrorCode::usage,
-        "--tune with --profile or --check-interval (they choose the run, nothing is measured). Drop it.");
+    throw Error(ErrorCode::usage,
+                "--tune with --profile or --check-interval is refused (they choose the run, nothing is "
+                "measured). Drop it.");
 }
 
 void check_tolerance(Options const& o) {
   std::string const method = taken(o).word("method");
   bool const compares = symmetry_for(method_from(method.c_str())) == Symmetry::required;
   check_symmetry_tolerance(taken(o), o.input.generated(), compares ? "" : "--method " + method);
+}
+
+// b = 1 would lie in the null space of a generated singular matrix, or have parts there.
+bool is_made_for_singular(Options const& o) {
+  return o.b.empty() && !o.manufactured && o.input.generated() && is_singular(o.input.problem());
+}
+
+std::string describe_rhs(Options const& o) {
+  if (!o.b.empty()) return o.b;
+  std::string const made = fmt::format("A x*, x* random of seed {}", o.input.seed);
+  if (is_made_for_singular(o))
+    return made + " (A is singular, and b = 1 has parts that no x reaches; a file has any other b)";
+  return o.manufactured ? made : "1 in every row";
 }
 
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
@@ -107,7 +125,7 @@ void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
     for (int c = 0; c < columns; ++c)
       matrix.to_local(std::span(mine).subspan(static_cast<std::size_t>(c) * rows, rows), to(c));
   };
-  if (o.manufactured) {
+  if (o.manufactured || is_made_for_singular(o)) {
     solver.manufacture(o.input.seed);
   } else if (!o.b.empty()) {
     read_share(o.b, [&](int c) { return solver.b(c); });
@@ -121,8 +139,9 @@ void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
 void check_files(Options const& o) {
   std::string const resume = taken(o).word("resume_file");
   if (!o.x0.empty() && !resume.empty())
-    throw Error(ErrorCode::usage,
-                "a first guess with --resume (the checkpoint goes on from its own x). Drop one of them.");
+    throw Error(
+        ErrorCode::usage,
+        "a first guess with --resume is refused (the checkpoint goes on from its own x). Drop one of them.");
   std::vector<NamedFile> const results = {
       {"--output", o.output}, {"--json", o.json}, {"--profile", taken(o).word("profile")}};
   std::vector<NamedFile> written = results, read = files_read(o.input, o.layout);
@@ -171,6 +190,7 @@ void describe(Options const& o, Matrix const& matrix, SolveReport& report) {
   report.rows = matrix.global_rows();
   report.entries = matrix.global_entries();
   report.input = o.input.describe();
+  report.right_hand_side = describe_rhs(o);
   Choices choices;
   choices.seed = o.input.seed;
   taken(o).put_into(choices);
@@ -294,13 +314,14 @@ void settle(Options& o, CLI::App& c) {
   if (!files.empty()) o.b = files[0];
   if (files.size() > 1) o.x0 = files[1];
   if (o.manufactured && !o.b.empty())
-    throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
+    throw Error(ErrorCode::usage, "--manufactured with a right-hand side is refused (it makes its own).");
   if (columns_of(o) > 1 && o.b.empty() && !o.manufactured)
     throw Error(
         ErrorCode::usage,
-        fmt::format("--rhs-columns {} without a right-hand side (all columns would be b = 1, alike). Name "
-                    "a file of {} columns, or use --manufactured.",
-                    columns_of(o), columns_of(o)));
+        fmt::format(
+            "--rhs-columns {} without a right-hand side is refused (all columns would be b = 1, alike). Name "
+            "a file of {}, or use --manufactured.",
+            columns_of(o), counted(columns_of(o), "column")));
   o.input.check();
   check_ends(solve_options(o));
   if (!started_by_mpi()) share_gpus(o.work.ranks, solve_options(o).run);  // there rank 0 names unknown words
@@ -313,7 +334,7 @@ void settle(Options& o, CLI::App& c) {
     if (CLI::Option const* const option = c.get_option(name);
         option->count() > 0 && option->as<std::string>().empty())
       throw Error(ErrorCode::usage,
-                  fmt::format("{} without a name (nothing would be written). Name a file.", name));
+                  fmt::format("{} without a name is refused (nothing would be written). Name a file.", name));
   check_files(o);
   o.provenance = provenance_of(c);
 }
@@ -323,10 +344,11 @@ void settle(Options& o, CLI::App& c) {
 void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& work) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("solve", "Solve A x = b and verify the answer");
-  c->add_option("files", o->files,
-                "A [b] [x0]: Matrix Market (plain or gz), PETSc binary, scipy's .npz; vectors also .npy. "
-                "Without b, b = "
-                "1. With --generate or --preset: [b] [x0]")
+  c->add_option(
+       "files", o->files,
+       "A [b] [x0]: Matrix Market (plain or gz), PETSc binary, scipy's .npz; vectors also .npy. "
+       "Without b, b = 1, or where a generated matrix is singular A x* of a random x*. With --generate "
+       "or --preset: [b] [x0]")
       ->expected(0, 3);
   o->input.add_problem(*c);
   o->work.taken.add(*c, OptionGroup::method);

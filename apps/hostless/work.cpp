@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "numbers.hpp"
 
@@ -39,20 +40,21 @@ void share_gpus(RankOptions& ranks, RunOptions const& run) {
   int const all = std::max(ranks.ranks, 1);
   check_gpus(run, all);
   if (all < run.gpus)
-    throw Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (some would have nothing to do). Use "
+    throw Error(ErrorCode::usage, fmt::format("{} on {} (some would have nothing to do). Use "
                                               "--gpus {}.",
-                                              all, run.gpus, all));
+                                              counted(all, "rank"), counted(run.gpus, "GPU"), all));
 }
 
 MatrixOptions WorkOptions::matrix_options(InputOptions const& input, LayoutOptions const& layout) const {
   bool const on_gpu = taken.word("generate_on") == "gpu";
   if (on_gpu && !input.generated())
-    throw Error(ErrorCode::usage, fmt::format("--generate-on gpu with the matrix {} (a file is read by the "
-                                              "host). Drop it, or use --generate or --preset.",
-                                              input.file));
+    throw Error(ErrorCode::usage,
+                fmt::format("--generate-on gpu with the matrix {} is refused (a file is read by the "
+                            "host). Drop it, or use --generate or --preset.",
+                            input.file));
   if (on_gpu && gpus() == 0)
     throw Error(ErrorCode::usage,
-                "--generate-on gpu without a GPU (nothing would make the matrix). Use --gpus 1.");
+                "--generate-on gpu without a GPU is refused (nothing would make the matrix). Use --gpus 1.");
   MatrixOptions options = layout.parse(input.seed, gpus());
   options.generate_on_gpu = on_gpu;
   // Which says where a value does not fit fp32.

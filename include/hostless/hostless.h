@@ -81,7 +81,7 @@ typedef struct hostless_options {
   void* user;                 /* handed to callback */
   int gpus; /* of this machine, one for each of its ranks; 0: the processor. The same for matrix and solver */
   const char* gpu_transport; /* "auto", "peer", "nccl", "nvshmem", "mpi", "host" */
-  double divergence_limit;   /* HOSTLESS_DIVERGED beyond so many times the first residual, 1 to 1e100 */
+  double divergence_limit;   /* HOSTLESS_DIVERGED beyond so many times the first residual; 0: the method's */
   /* All above, and nothing else, is in the struct of programs that have no hostless_set_defaults. */
   const char* matrix_precision;            /* "fp64", "fp32" */
   int chebyshev_degree;                    /* of preconditioner "chebyshev" */

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/cut_rows.hpp"
 #include "base/processors.hpp"
 #include "base/setup_watch.hpp"
 #include "base/thread_team.hpp"
 #include "hostless/base/error.hpp"
 #include "operate/gpu/value_indices.impl.hpp"
+#include "solve/matrix/cut_rows.hpp"
 
 namespace hostless::python {
 namespace {

@@ -3,10 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <cctype>
-#include <cstring>
-#include <string_view>
+#include <utility>
 
 #include "binding.hpp"
 #include "hostless/base/error.hpp"
@@ -104,44 +101,9 @@ std::string one_by_one(Choices const& c) {
   return "";
 }
 
-// A value that the option can have, at the start of the text; else empty.
-std::string_view value_at(std::string_view text, Option const& option) {
-  std::size_t end = 0;
-  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '-'))
-    ++end;
-  std::string_view const value = text.substr(0, end);
-  bool const is_number = !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos;
-  bool const is_word = std::find(option.words.begin(), option.words.end(), value) != option.words.end();
-  return (option.type == OptionType::word ? is_word : is_number) ? value : std::string_view();
-}
-
 }  // namespace
 
-std::string as_python_spells(std::string text) {
-  for (Option const& one : all_options()) {
-    std::string const& theirs = one.at(Face::command).name;
-    if (theirs.empty() || !is_settable(one)) continue;
-    for (std::size_t at = 0; (at = text.find(theirs, at)) != std::string::npos;) {
-      std::size_t const end = at + theirs.size();
-      char const before = at == 0 ? ' ' : text[at - 1], after = end == text.size() ? ' ' : text[end];
-      bool const is_whole =
-          std::strchr(" (`'", before) != nullptr && std::strchr(" ).,:;`'", after) != nullptr;
-      if (!is_whole) {
-        at = end;
-        continue;
-      }
-      std::string_view const value =
-          after == ' ' ? value_at(std::string_view(text).substr(std::min(end + 1, text.size())), one)
-                       : std::string_view();
-      std::string mine = name_of(one);
-      char const* const mark = one.type == OptionType::word ? "'" : "";
-      if (!value.empty()) mine += fmt::format("={}{}{}", mark, value, mark);
-      text.replace(at, theirs.size() + (value.empty() ? 0 : value.size() + 1), mine);
-      at += mine.size();
-    }
-  }
-  return text;
-}
+std::string as_python_spells(std::string text) { return respelled(Face::python, std::move(text)); }
 
 void bind_options(nb::module_& module) {
   nb::class_<Option>(module, "Option", "One option, as the table of the library has it.")

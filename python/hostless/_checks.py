@@ -121,7 +121,7 @@ def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[i
     """ranks: None where not given."""
     if comm is not None:
         if transport not in ("threads", "mpi", "composite") or ranks is not None:
-            raise UsageError("ranks or a transport together with comm (its processes are the ranks). Drop them.")
+            raise UsageError("ranks or a transport together with comm are refused (its processes are the ranks). Drop them.")
         return
     if ranks is not None:
         check_ranks(ranks)
@@ -129,9 +129,9 @@ def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[i
         raise UsageError(f"{ranks} rank{'s' if ranks != 1 else ''} on {gpus} GPU{'s' if gpus > 1 else ''} (each rank has one "
                          "of its own). Leave ranks out.")
     if row_range is not None:
-        raise UsageError("row_range without comm (a matrix of one process has all its rows). Pass comm=, or drop it.")
+        raise UsageError("row_range without comm is refused (a matrix of one process has all its rows). Pass comm=, or drop it.")
     if transport in ("mpi", "composite"):
-        raise UsageError(f"transport={transport!r} without a communicator (it says who the ranks are). Pass comm=.")
+        raise UsageError(f"transport={transport!r} without a communicator is refused (it says who the ranks are). Pass comm=.")
     if transport != "threads":
         raise UsageError(f"transport={transport!r} (ranks of a Python process are its threads). Use 'threads', comm= "
                          "with mpi4py, or the command `hostless solve --transport processes`.")
@@ -186,7 +186,7 @@ def check_at_once(vectors: Any, choices: Any, function: Any, callback: Any) -> N
     what = ("M" if function else "a callback" if callback is not None else
             "vectors that stay in a GPU's memory" if isinstance(vectors, DeviceVectors) else choices.one_by_one)
     if what:
-        raise UsageError(f"rhs_columns={choices.rhs_columns} with {what} (that is of one right-hand side at a time). Leave "
+        raise UsageError(f"rhs_columns={choices.rhs_columns} with {what} is refused (that is of one right-hand side at a time). Leave "
                          "rhs_columns out: columns are then solved one by one.")
 
 

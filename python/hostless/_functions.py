@@ -30,7 +30,7 @@ def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callab
     if M is None:
         return None
     if preconditioner != "none":
-        raise UsageError(f"both M and preconditioner={preconditioner!r} (one of them approximates the inverse). Drop "
+        raise UsageError(f"both M and preconditioner={preconditioner!r} are refused (one of them approximates the inverse). Drop "
                          "one.")
     if callable(M) and not hasattr(M, "shape") or isinstance(M, str):
         raise TypeError(f"M is a {type(M).__name__} (a matrix or a LinearOperator is meant). Use "

@@ -81,7 +81,7 @@ class Matrix(Base):
             self._choices = _core.Choices()
             set_options(self._choices, options)
             if self._tolerance is not None and not self._choices.check_symmetry:
-                raise UsageError(f"symmetry_tolerance={self._tolerance!r} with check_symmetry=False (nobody compares anything). Drop one "
+                raise UsageError(f"symmetry_tolerance={self._tolerance!r} with check_symmetry=False is refused (nobody compares anything). Drop one "
                                  "of them.")
             self._gpus = gpus_of(gpus)
             self._choices.set("gpus", self._gpus)
@@ -105,7 +105,7 @@ class Matrix(Base):
                 set_options(asked, {name: value})
                 if asked.words(True) == self._choices.words(True):
                     continue
-            raise UsageError(f"{name}={value!r} with a hostless.Matrix (it is laid out already). Say it when the matrix is "
+            raise UsageError(f"{name}={value!r} with a hostless.Matrix is refused (it is laid out already). Say it when the matrix is "
                              "made.")
 
     @property
@@ -120,7 +120,7 @@ class Matrix(Base):
         if is_operator(A) and not isinstance(A, np.ndarray):
             self._of_operator(A, shift, ranks)
         elif shift != 0 and self._gpus and is_there(A):
-            raise UsageError(f"shift={shift!r} with an A in a GPU's memory (whose diagonal its own package changes). Pass "
+            raise UsageError(f"shift={shift!r} with an A in a GPU's memory is refused (whose diagonal its own package changes). Pass "
                              "A - shift I.")
         elif (there := self._rows_there(A)) is not None:
             self._of_device(there, ranks)
@@ -289,15 +289,15 @@ class Matrix(Base):
         choices = self._chosen()
         set_options(choices, asked)
         if asked.get("tune") is not None and not asked["tune"] and self._gpus == 0:
-            raise UsageError("tune=False without a GPU (it is of the runs there). Pass gpus=1, or leave it out.")
+            raise UsageError("tune=False without a GPU is refused (it is of the runs there). Pass gpus=1, or leave it out.")
         if choices.needs_symmetric:
             refuse_asymmetry(self._asymmetry)
         vectors = DeviceVectors(b, rows, "b") if self._stays(b, M, callback, choices) else Vectors(b, rows, "b")
         if choices.has_files and len(vectors.columns) > 1:
-            raise UsageError(f"checkpoint or resume with {len(vectors.columns)} columns of b (a file is of one solve). Solve "
+            raise UsageError(f"checkpoint or resume with {len(vectors.columns)} columns of b are refused (a file is of one solve). Solve "
                              "them one by one.")
         if x0 is not None and asked.get("resume") is not None:
-            raise UsageError("x0 with resume (the checkpoint goes on from its own x). Drop one of them.")
+            raise UsageError("x0 with resume is refused (the checkpoint goes on from its own x). Drop one of them.")
         guesses = self._guesses(x0, vectors, M)
         function = preconditioner_of(M, rows, choices.preconditioner)
         if callback is not None and not callable(callback):

@@ -45,7 +45,7 @@ def minres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float =
     if not math.isfinite(shift):
         raise UsageError(f"shift={shift!r} (a finite number is needed). Correct it.")
     if shift != 0 and isinstance(A, Matrix):
-        raise UsageError(f"shift={shift!r} with a hostless.Matrix (it is laid out already). Make one of A - shift I.")
+        raise UsageError(f"shift={shift!r} with a hostless.Matrix is refused (it is laid out already). Make one of A - shift I.")
     if check and M is not None:
         M = Checked(M)
     full_output = options.pop("full_output", False)

@@ -278,7 +278,7 @@ class Stencil:
 
     def _by_numpy(self, words: Any, cells: Cells, edges: tuple, task: Any, show: Optional[Callable]) -> StencilResult:
         if task.ranks > 1 or max(task.ranks_along) > 1 or task.depth > 1 or task.block_steps > 1:
-            raise MachineError("ranks, depth or block_steps without a C++ compiler (NumPy takes one step at a time, on one rank). "
+            raise MachineError("ranks, depth or block_steps without a C++ compiler are refused (NumPy takes one step at a time, on one rank). "
                                "Install g++ or clang++, set CXX, or leave them out.")
         warn("no C++ compiler was found ($CXX, c++, g++, clang++): NumPy takes the steps, many times slower.")
         assert self._program is not None

@@ -27,6 +27,18 @@ struct hostless_solver {
 
 namespace {
 
+// What is refused is said with the names of hostless_options' members.
+template <class Work>
+int guarded_with_options(Work const& work) noexcept {
+  return guarded([&] {
+    try {
+      work();
+    } catch (hostless::Error const& e) {
+      throw hostless::Error(e.code(), respelled(hostless::Face::c, e.what()));
+    }
+  });
+}
+
 static_assert(static_cast<int>(hostless::Status::converged) == HOSTLESS_CONVERGED);
 static_assert(static_cast<int>(hostless::Status::aborted) == HOSTLESS_STATUS_ABORTED);
 
@@ -95,7 +107,7 @@ char const* hostless_status_name(int status) { return hostless::name(static_cast
 int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, int64_t rows,
                               int64_t const* offsets, int64_t const* columns, double const* values,
                               hostless_options const* options, hostless_matrix** matrix) {
-  return guarded([&] {
+  return guarded_with_options([&] {
     clear(matrix);
     need(transport, "transport is NULL.");
     hostless::MatrixOptions layout;
@@ -120,7 +132,7 @@ int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, 
 
 int hostless_matrix_read(hostless_transport* transport, char const* path, hostless_options const* options,
                          hostless_matrix** matrix) {
-  return guarded([&] {
+  return guarded_with_options([&] {
     clear(matrix);
     need(transport, "transport is NULL.");
     hostless::MatrixOptions layout;
@@ -142,7 +154,7 @@ int hostless_matrix_read(hostless_transport* transport, char const* path, hostle
 
 int hostless_matrix_update_values(hostless_matrix* matrix, int64_t const* offsets, int64_t const* columns,
                                   double const* values) {
-  return guarded([&] {
+  return guarded_with_options([&] {
     need(matrix, "matrix is NULL.");
     hostless::Matrix& m = matrix->matrix;
     std::size_t rows = 0, entries = 0;
@@ -172,7 +184,7 @@ void hostless_matrix_free(hostless_matrix* matrix) { delete matrix; }
 
 int hostless_solver_create(hostless_matrix const* matrix, hostless_options const* options,
                            hostless_solver** solver) {
-  return guarded([&] {
+  return guarded_with_options([&] {
     clear(solver);
     need(matrix, "matrix is NULL.");
     hostless::SolveOptions how;
@@ -187,7 +199,7 @@ int hostless_solver_create(hostless_matrix const* matrix, hostless_options const
 }
 
 int hostless_solve(hostless_solver* solver, double const* b, double* x, hostless_result* result) {
-  return guarded([&] {
+  return guarded_with_options([&] {
     need(solver, "solver is NULL.");
     hostless::Matrix const& m = solver->matrix;
     auto const rows = static_cast<std::size_t>(m.last_row() - m.first_row());
@@ -209,14 +221,14 @@ int hostless_solve(hostless_solver* solver, double const* b, double* x, hostless
 }
 
 int hostless_history(hostless_solver const* solver, double* norms, int64_t capacity) {
-  return guarded([&] {
+  return guarded_with_options([&] {
     need(solver, "solver is NULL.");
     copy_history(solver->last, norms, capacity);
   });
 }
 
 int hostless_result_of_column(hostless_solver const* solver, int column, hostless_result* result) {
-  return guarded([&] {
+  return guarded_with_options([&] {
     hostless::Result const& one = column_of(solver, column);
     need(result, "result is NULL.");
     write_result(one, solver->last, *result);
@@ -224,7 +236,7 @@ int hostless_result_of_column(hostless_solver const* solver, int column, hostles
 }
 
 int hostless_history_of_column(hostless_solver const* solver, int column, double* norms, int64_t capacity) {
-  return guarded([&] { copy_history(column_of(solver, column), norms, capacity); });
+  return guarded_with_options([&] { copy_history(column_of(solver, column), norms, capacity); });
 }
 
 void hostless_solver_free(hostless_solver* solver) { delete solver; }

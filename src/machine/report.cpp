@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "hostless/base/isa.hpp"
 #include "hostless/machine/bandwidth.hpp"
 
@@ -46,15 +47,16 @@ std::string to_text(MachineReport const& report) {
   Topology const& t = report.topology;
   std::string text = fmt::format("host        {}\nprocessor   {}\n", t.host,
                                  t.processor.empty() ? "unknown" : t.processor.c_str());
-  text += fmt::format("cores       {} ({} hardware threads, {} usable; {} sockets, {} NUMA nodes)\n", t.cores,
-                      t.hardware_threads, t.usable_threads, t.sockets, t.numa_nodes);
+  text += fmt::format("cores       {} ({}, {} usable; {}, {})\n", t.cores,
+                      counted(t.hardware_threads, "hardware thread"), t.usable_threads,
+                      counted(t.sockets, "socket"), counted(t.numa_nodes, "NUMA node"));
   text += fmt::format("memory      {:.1f} GiB\n", static_cast<double>(t.memory_bytes) / (1 << 30));
   for (CacheLevel const& cache : t.caches) {
     text += fmt::format("cache L{}    {} x {} KiB\n", cache.level, cache.count, cache.bytes >> 10);
   }
   text += fmt::format("kernels     {}\n", report.instruction_set);
-  text += fmt::format("bandwidth   read {:.1f} GB/s, triad {:.1f} GB/s, {} threads\n",
-                      report.read_bandwidth * 1e-9, report.triad_bandwidth * 1e-9, report.bandwidth_threads);
+  text += fmt::format("bandwidth   read {:.1f} GB/s, triad {:.1f} GB/s, {}\n", report.read_bandwidth * 1e-9,
+                      report.triad_bandwidth * 1e-9, counted(report.bandwidth_threads, "thread"));
   return text;
 }
 

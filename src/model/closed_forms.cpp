@@ -6,16 +6,15 @@
 #include <cmath>
 
 #include "hostless/base/error.hpp"
+#include "hostless/model/price.hpp"
 
 namespace hostless {
 namespace {
 
-[[noreturn]] void no_data(std::string const& machine, std::string const& what) {
-  throw Error(
-      ErrorCode::bad_input,
-      fmt::format(
-          "{}: no data of {} (the closed forms need them). Measure them there, or name another machine.",
-          machine, what));
+[[noreturn]] void no_data(MachineModel const& machine, std::string const& what) {
+  throw Error(ErrorCode::bad_input,
+              fmt::format("{}: no data of {} (the closed forms need them). Measure them there, or {}.",
+                          machine.name, what, name_another_machine(machine.costs)));
 }
 
 }  // namespace
@@ -46,17 +45,17 @@ ClosedForms::ClosedForms(MachineModel const& machine)
   for (MemoryKind memory : all_memory_kinds)
     for (MessageSpan span : all_spans)
       if (tables_.find(span, memory) == nullptr)
-        no_data(machine.name, fmt::format("{} messages of {} memory", name(span), name(memory)));
+        no_data(machine, fmt::format("{} messages of {} memory", name(span), name(memory)));
   for (CopyDirection direction : {CopyDirection::host_to_device, CopyDirection::device_to_host})
     for (int processes : {1, 4})
       if (tables_.find(direction, processes) == nullptr)
-        no_data(machine.name, fmt::format("copies {} by {} processes", name(direction), processes));
+        no_data(machine, fmt::format("copies {} by {} processes", name(direction), processes));
   InjectionCosts const* const injection = tables_.find(MemoryKind::host);
-  if (injection == nullptr) no_data(machine.name, "the injection of host memory");
+  if (injection == nullptr) no_data(machine, "the injection of host memory");
   injection_ = injection->limits.front().seconds_per_byte;
   for (MessagePiece const& piece : tables_.find(MessageSpan::off_node, MemoryKind::host)->pieces)
     if (piece.protocol != Protocol::rendezvous && std::isfinite(piece.up_to)) message_cap_ = piece.up_to;
-  if (message_cap_ <= 0) no_data(machine.name, "the size at which rendezvous begins");
+  if (message_cap_ <= 0) no_data(machine, "the size at which rendezvous begins");
 }
 
 Line ClosedForms::line(MessageSpan span, MemoryKind memory, double message) const {

@@ -127,9 +127,9 @@ class Play {
     CopyCosts const* const costs = machine_.costs.find(direction, 1);
     if (costs == nullptr)
       throw Error(ErrorCode::bad_input,
-                  fmt::format("no data of copies {} (staged exchanges cannot be priced). Name another "
-                              "machine.",
-                              name(direction)));
+                  fmt::format("no data of copies {} (staged exchanges cannot be priced). Add them to a copy "
+                              "of its file, or {}.",
+                              name(direction), name_another_machine(machine_.costs)));
     add_once(price_.sources, costs->source);
     return costs->line.at(static_cast<double>(items) * item_bytes_);
   }

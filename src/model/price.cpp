@@ -79,14 +79,17 @@ void add_injection(CostTables const& tables, NodeShape const& node, MessagePatte
 void throw_no_data(CostTables const& tables, MessageSpan span, MemoryKind memory) {
   throw Error(
       ErrorCode::bad_input,
-      fmt::format(
-          "no data of {} messages of {} memory (they cannot be priced). {}, or name another machine{}.",
-          name(span), name(memory),
-          memory == MemoryKind::host ? "Measure them there with 'hostless machine measure'"
-                                     : "Time them there and give the times to 'hostless machine fit'",
-          tables.messages.empty() ? "; 'hostless predict' takes the messages of another one with "
-                                    "--messages-of NAME"
-                                  : ""));
+      fmt::format("no data of {} messages of {} memory (they cannot be priced). {}, or {}.", name(span),
+                  name(memory),
+                  memory == MemoryKind::host ? "Measure them there with 'hostless machine measure'"
+                                             : "Time them there and give the times to 'hostless machine fit'",
+                  name_another_machine(tables)));
+}
+
+std::string name_another_machine(CostTables const& tables) {
+  return tables.messages.empty() ? "name another machine; 'hostless predict' takes the messages of another "
+                                   "one with --messages-of NAME"
+                                 : "name another machine";
 }
 
 std::vector<std::string> in_words(MachineModel const& machine, std::vector<std::string> sources) {

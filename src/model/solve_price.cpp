@@ -17,10 +17,9 @@ namespace {
 constexpr double sum_bytes = 8;
 constexpr double host_product_vectors = 16;  // a value read and one written
 
-[[noreturn]] void no_data(MachineModel const& machine, std::string const& what) {
-  throw Error(ErrorCode::bad_input,
-              fmt::format("{}: no data of {}. Add them to a copy of its file, or name another machine.",
-                          machine.name, what));
+[[noreturn]] void no_data(MachineModel const& machine, std::string const& what, std::string const& instead) {
+  throw Error(ErrorCode::bad_input, fmt::format("{}: no data of {}. Add them to a copy of its file, or {}.",
+                                                machine.name, what, instead));
 }
 
 void add_source(std::vector<std::string>& all, MachineModel const& machine, std::string const& source) {
@@ -30,14 +29,15 @@ void add_source(std::vector<std::string>& all, MachineModel const& machine, std:
 
 double message(MachineModel const& machine, MessageSpan span, MemoryKind memory, double bytes) {
   if (machine.costs.find(span, memory) == nullptr)
-    no_data(machine, fmt::format("sums of {} memory, nor of {} messages of it", name(memory), name(span)));
+    no_data(machine, fmt::format("sums of {} memory, nor of {} messages of it", name(memory), name(span)),
+            name_another_machine(machine.costs));
   return price(machine, {span, memory, bytes, 1, 1}).seconds;
 }
 
 void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod method,
               SolveSetting const& setting) {
   if (setting.nodes * setting.ranks_per_node == 1) return;
-  int const count = method == PricedMethod::cg ? 2 : 1;
+  int const count = counts_of(method).sums;
   SumPrice const sum = price_sum(machine, setting.nodes, setting.ranks_per_node, setting.sums_in, sum_bytes);
   price.sums_on_node = count * sum.on_node;
   price.sums_between = count * sum.between;
@@ -49,7 +49,8 @@ void add_sums(IterationPrice& price, MachineModel const& machine, PricedMethod m
                 "sums of GPU memory where vectors lie in the host's (nothing is there to add). Use host.");
   for (CopyDirection direction : {CopyDirection::device_to_host, CopyDirection::host_to_device}) {
     CopyCosts const* const copy = machine.costs.find(direction, 1);
-    if (copy == nullptr) no_data(machine, fmt::format("copies {}", name(direction)));
+    if (copy == nullptr)
+      no_data(machine, fmt::format("copies {}", name(direction)), name_another_machine(machine.costs));
     price.sum_copies += count * copy->line.at(sum_bytes);
     add_source(price.sources, machine, copy->source);
   }
@@ -69,19 +70,20 @@ void check(SolveShare const& share, SolveSetting const& setting) {
                 fmt::format("{} nodes of {} ranks (at least 1)", setting.nodes, setting.ranks_per_node));
 }
 
-// Of the kernels of an iteration: a product in two parts, two sums, and the updates.
+// Of the kernels of an iteration: each product in two parts, dots, and updates.
 double all_launches(IterationPrice& price, MachineModel const& machine, PricedMethod method) {
   if (!machine.triggers || !machine.triggers->kernel_launch) {
     price.notes.push_back("no data of kernel launches: not counted");
     return 0;
   }
-  int const kernels = 4 + (method == PricedMethod::cg ? 3 : 6);
+  IterationCounts const& counts = counts_of(method);
+  int const kernels = 2 * counts.products + counts.dots + counts.updates;
   add_source(price.sources, machine, machine.triggers->source);
   return kernels * *machine.triggers->kernel_launch;
 }
 
-void add_exchange(IterationPrice& price, ExchangePrice const& exchange) {
-  price.exchange = exchange.seconds;
+void add_exchanges(IterationPrice& price, ExchangePrice const& exchange, int count) {
+  price.exchange = count * exchange.seconds;
   price.sources.insert(price.sources.end(), exchange.sources.begin(), exchange.sources.end());
   price.notes.insert(price.notes.end(), exchange.notes.begin(), exchange.notes.end());
 }
@@ -92,7 +94,8 @@ MemoryRate const& memory_rate(MachineModel const& machine, MemoryKind memory) {
   auto const found = std::find_if(machine.memory.begin(), machine.memory.end(),
                                   [&](MemoryRate const& rate) { return rate.memory == memory; });
   if (found == machine.memory.end())
-    no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(memory)));
+    no_data(machine, fmt::format("the bandwidth of {} memory ('memory')", name(memory)),
+            "name another machine");
   return *found;
 }
 
@@ -146,7 +149,14 @@ SumPrice price_sum(MachineModel const& machine, int nodes, int ranks_per_node, M
   return price;
 }
 
-char const* name(PricedMethod method) { return method == PricedMethod::cg ? "cg" : "pipelined-cg"; }
+IterationCounts const& counts_of(PricedMethod method) {
+  static constexpr std::array<IterationCounts, all_priced_methods.size()> all{
+      {{"cg", 1, 2, 3, 2, 24, 88, 5},
+       {"pipelined-cg", 1, 1, 6, 2, 24, 128, 8},
+       // p, s, x twice and r (p by two); (shadow, v), (t, s), (shadow, r), |t| and |r|.
+       {"bicgstab", 2, 3, 6, 5, 64, 200, 7}}};
+  return all[static_cast<std::size_t>(method)];
+}
 
 double product_bytes(SolveShare const& share, MemoryKind memory) {
   if (memory == MemoryKind::host) return share.stored_bytes + host_product_vectors * share.rows;
@@ -154,15 +164,16 @@ double product_bytes(SolveShare const& share, MemoryKind memory) {
 }
 
 double vector_bytes(PricedMethod method, SolveShare const& share, MemoryKind memory) {
-  bool const is_cg = method == PricedMethod::cg;
-  if (memory == MemoryKind::host) return ((is_cg ? 88 : 128) - host_product_vectors) * share.rows;
-  return (24 * (is_cg ? 3 : 6) + 24) * share.rows;
+  constexpr double update_bytes = 24;  // two values read and one written
+  IterationCounts const& counts = counts_of(method);
+  if (memory == MemoryKind::host)
+    return (counts.host_row_bytes - counts.products * host_product_vectors) * share.rows;
+  return (update_bytes * counts.updates + counts.dot_bytes) * share.rows;
 }
 
 double kept_bytes(PricedMethod method, SolveShare const& share, MemoryKind memory) {
-  int const vectors = method == PricedMethod::cg ? 5 : 8;
   double const matrix = memory == MemoryKind::host ? share.stored_bytes : 12 * share.entries + 4 * share.rows;
-  return matrix + 8 * vectors * share.rows;
+  return matrix + 8 * counts_of(method).kept_vectors * share.rows;
 }
 
 std::string why_it_does_not_fit(MachineModel const& machine, PricedMethod method, SolveShare const& share,
@@ -198,14 +209,15 @@ IterationPrice price_iteration(MachineModel const& machine, PricedMethod method,
   MemoryRate const& memory = memory_rate(machine, setting.memory);
   double const parts = setting.memory == MemoryKind::host ? setting.ranks_per_node : 1;
   double const inner = 1 - share.border_rows / share.rows;
-  double const product = product_bytes(share, setting.memory) * parts;
+  int const products = counts_of(method).products;
+  double const product = products * product_bytes(share, setting.memory) * parts;
   double const vectors = vector_bytes(method, share, setting.memory) * parts;
   IterationPrice price;
   price.bytes = (product + vectors) / parts;
   add_source(price.sources, machine, memory.source);
   add_sums(price, machine, method, setting);
   double const launches = setting.memory == MemoryKind::gpu ? all_launches(price, machine, method) : 0;
-  if (exchange != nullptr) add_exchange(price, *exchange);
+  if (exchange != nullptr) add_exchanges(price, *exchange, products);
   // What overlaps is compared anew for each rate: the product hides the exchange, work hides launches.
   auto const at = [&](double SweepRate::*rate, double off) {
     price.product = product / (memory.products.value_or(memory.vectors).*rate);

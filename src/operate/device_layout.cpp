@@ -140,8 +140,9 @@ void choose_layout(DeviceRows& made, DeviceCount const& counted, DeviceRequest r
     if (!request.automatic && request.format != DeviceFormat::csr) {
       throw Error(
           ErrorCode::usage,
-          fmt::format("GPU format {} with {} row lanes (it adds a row in one chain). Use auto or csr.",
-                      name(request.format), threads_per_row));
+          fmt::format(
+              "GPU format {} with {} row lanes is refused (it adds a row in one chain). Use auto or csr.",
+              name(request.format), threads_per_row));
     }
     request = {false, DeviceFormat::csr, true};
   }

@@ -44,7 +44,7 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
   }
   using Kind = FormatRequest::Kind;
   if (tiling.threads_per_row > 1 && request.format != Kind::auto_ && request.format != Kind::csr) {
-    wrong(fmt::format("format {} with {} row lanes (it adds a row in one chain). Use auto or csr",
+    wrong(fmt::format("format {} with {} row lanes is refused (it adds a row in one chain). Use auto or csr",
                       request.format == Kind::bsr ? "bsr" : "sell", tiling.threads_per_row));
   }
   if (request.threads < 1) {
@@ -176,8 +176,8 @@ FormatRequest FormatRequest::from(std::string const& format, std::string const& 
   else if (format == "sell")
     request.format = Kind::sell;
   else if (format == "diagonals" || format == "diagonals-full" || format == "merge" || format == "vendor")
-    wrong(
-        fmt::format("format '{}' on the processor (only GPUs have it). Use auto, csr, bsr or sell", format));
+    wrong(fmt::format(
+        "format '{}' on the processor is refused (only GPUs have it). Use auto, csr, bsr or sell", format));
   else if (format != "auto")
     wrong(fmt::format("format '{}' (unknown).{} Use auto, csr, bsr or sell", format,
                       did_you_mean(format, {"auto", "csr", "bsr", "sell"})));

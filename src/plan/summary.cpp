@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -114,10 +115,9 @@ std::vector<PairTraffic> pairs_sent(ExchangePlan const& plan) {
 
 PlanSummary summarise(std::vector<ExchangePlan> const& plans, int item_bytes) {
   if (plans.empty() || item_bytes < 1)
-    throw Error(ErrorCode::usage,
-                fmt::format("cannot summarise {} plans of items of {} bytes (there is nothing to "
-                            "count). Pass the plans of all ranks and the bytes of an item",
-                            plans.size(), item_bytes));
+    throw Error(ErrorCode::usage, fmt::format("cannot summarise {} of items of {} (there is nothing to "
+                                              "count). Pass the plans of all ranks and the bytes of an item",
+                                              counted(plans.size(), "plan"), counted(item_bytes, "byte")));
   PlanSummary summary;
   summary.route = plans.front().route;
   summary.fingerprint = plans.front().fingerprint;
@@ -141,9 +141,9 @@ std::string to_json(std::vector<PairTraffic> const& pairs, int item_bytes) {
 
 std::string table(PlanSummary const& summary) {
   std::string text =
-      fmt::format("route {}, {} ranks on {} nodes, {} stages, {} bytes an item, fingerprint {:016x}\n",
-                  name(summary.route), summary.ranks, summary.nodes, summary.stages, summary.item_bytes,
-                  summary.fingerprint);
+      fmt::format("route {}, {} on {}, {}, {} an item, fingerprint {:016x}\n", name(summary.route),
+                  counted(summary.ranks, "rank"), counted(summary.nodes, "node"),
+                  counted(summary.stages, "stage"), counted(summary.item_bytes, "byte"), summary.fingerprint);
   text += fmt::format("{:>35} {:>24} {:>24} {:>24} {:>24} {:>14}\n", "", "sent inside nodes",
                       "sent between nodes", "received inside nodes", "received between nodes", "copied");
   text += fmt::format("{:>6} {:>5} {:>11} {:>10}", "rank", "node", "owned", "ghosts");

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/problems/problems.hpp"
@@ -122,8 +123,8 @@ void check_sides(Kind const& kind, ProblemOptions const& options) {
       refuse(
           fmt::format("n{} = {} (a side needs at least one node). Give a positive number", axis, sides[d]));
     if (d >= kind.dimensions && sides[d] != 1)
-      refuse(fmt::format("n{} = {} for {} (it has {} dimension{}). Leave n{} at 1", axis, sides[d], kind.name,
-                         kind.dimensions, kind.dimensions == 1 ? "" : "s", axis));
+      refuse(fmt::format("n{} = {} for {} (it has {}). Leave n{} at 1", axis, sides[d], kind.name,
+                         counted(kind.dimensions, "dimension"), axis));
     if (sides[d] > longest)
       refuse(fmt::format("n{} = {} (sides end at 2^40). Choose a smaller one", axis, sides[d]));
     entries *= sides[d] + 2;
@@ -219,8 +220,8 @@ ProblemOptions problem_of(std::string const& kind, std::vector<std::int64_t> con
   p.kind = kind;
   auto const dimensions = static_cast<std::size_t>(kind_of(p).dimensions);
   if (sides.size() > dimensions || (sides.size() > 1 && sides.size() < dimensions))
-    refuse(fmt::format("{} numbers for the size of {} (it has {} dimension{}). Give {}", sides.size(), kind,
-                       dimensions, dimensions == 1 ? "" : "s",
+    refuse(fmt::format("{} for the size of {} (it has {}). Give {}", counted(sides.size(), "number"), kind,
+                       counted(dimensions, "dimension"),
                        dimensions == 1 ? "one" : fmt::format("one for all sides, or {}", dimensions)));
   std::int64_t const usual = dimensions == 1 ? 100000 : dimensions == 2 ? 300 : 32;
   auto side = [&](std::size_t k) {
@@ -264,6 +265,10 @@ std::int64_t least_entries(ProblemOptions const& options) {
   return std::max(problem_rows(options), inside * kind.unknowns * a_row);
 }
 
+bool is_singular(ProblemOptions const& options) {
+  return !checked(options).held && kind_of(options).held_by_default;
+}
+
 std::string describe(ProblemOptions const& options) {
   Kind const& kind = kind_of(options);
   Choices const choices = checked(options);
@@ -273,9 +278,9 @@ std::string describe(ProblemOptions const& options) {
   std::string extra;
   if (std::string_view(kind.name) == "circuit") extra = fmt::format(", long edges {:g}", choices.long_edges);
   if (std::string_view(kind.name) == "monodomain") extra = fmt::format(", time step {:g}", choices.time_step);
-  return fmt::format("{} {} nodes: {}, contrast {:g}{}, {}, seed {}, {} rows", kind.name, sides, kind.summary,
+  return fmt::format("{} {} nodes: {}, contrast {:g}{}, {}, seed {}, {}", kind.name, sides, kind.summary,
                      options.contrast, extra, boundary_words(kind, choices.held), options.seed,
-                     problem_rows(options));
+                     counted(problem_rows(options), "row"));
 }
 
 std::unique_ptr<RowSource> make_problem(ProblemOptions const& options, int size, int rank) {
@@ -292,8 +297,8 @@ namespace problems {
 
 void SharedRows::panel(std::int64_t first, std::int64_t count, RowPanel& out) const {
   if (first < first_ || count < 0 || count > last_ - first)
-    refuse(fmt::format("{} rows from row {} on (this rank makes rows {} to {}). Ask for rows inside", count,
-                       first, first_, last_));
+    refuse(fmt::format("{} from row {} on (this rank makes rows {} to {}). Ask for rows inside",
+                       counted(count, "row"), first, first_, last_));
   if (count > 0)
     fill(first, first + count, out);
   else

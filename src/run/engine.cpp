@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/counted.hpp"
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 
@@ -68,27 +69,27 @@ void check_gpu_transport(RunOptions const& run, int ranks) {
   bool const by_library = facts.actor == GpuTransportFacts::Actor::library,
              by_host = facts.actor == GpuTransportFacts::Actor::host;
   if (run.gpus == 0 && run.gpu_transport != GpuTransport::automatic)
-    refuse(
-        fmt::format("GPU transport {} on the processor (there are no GPUs to carry between). Use --gpus, or "
-                    "drop --gpu-transport.",
-                    transport));
+    refuse(fmt::format(
+        "GPU transport {} on the processor is refused (there are no GPUs to carry between). Use --gpus, or "
+        "drop --gpu-transport.",
+        transport));
   if (!by_library && !by_host) return;
   if (run.kind == RunKind::persistent && !facts.symmetric_memory)
-    refuse(
-        fmt::format("the persistent run with GPU transport {} (nobody can carry for a kernel that runs to "
-                    "the end of the solve). Use --run {}, or --gpu-transport peer.",
-                    transport, by_library || ranks <= run.gpus ? "graph or stream" : "stream"));
+    refuse(fmt::format(
+        "the persistent run with GPU transport {} is refused (nobody can carry for a kernel that runs to "
+        "the end of the solve). Use --run {}, or --gpu-transport peer.",
+        transport, by_library || ranks <= run.gpus ? "graph or stream" : "stream"));
   if (run.kind == RunKind::graph && by_host && ranks > run.gpus)
     refuse(
-        fmt::format("the graph run with GPU transport {} and {} ranks on {} GPU{} (one rank's kernels that "
+        fmt::format("the graph run with GPU transport {} and {} on {} is refused (one rank's kernels that "
                     "wait for the host would keep another's waiting). Use --run stream, --gpus {}, or "
                     "--gpu-transport peer.",
-                    transport, ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
+                    transport, counted(ranks, "rank"), counted(run.gpus, "GPU"), ranks));
   if (by_library && ranks > run.gpus)
     refuse(
-        fmt::format("GPU transport {} with {} ranks on {} GPU{} (the library takes one rank a GPU). Use "
+        fmt::format("GPU transport {} with {} on {} is refused (the library takes one rank a GPU). Use "
                     "--gpus {}, or --gpu-transport host or peer.",
-                    transport, ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
+                    transport, counted(ranks, "rank"), counted(run.gpus, "GPU"), ranks));
 }
 
 }  // namespace
@@ -96,16 +97,16 @@ void check_gpu_transport(RunOptions const& run, int ranks) {
 void check_gpus(RunOptions const& run, int ranks) {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   if (run.gpus < 0)
-    refuse(fmt::format("{} GPUs (there cannot be fewer than none). Use 0 or more.", run.gpus));
+    refuse(fmt::format("{} (there cannot be fewer than none). Use 0 or more.", counted(run.gpus, "GPU")));
   if (run.oversubscribe && run.gpus == 0)
     refuse(
-        "oversubscribed GPUs on the processor (there are none to share). Use --gpus, or drop "
+        "oversubscribed GPUs on the processor are refused (there are none to share). Use --gpus, or drop "
         "--oversubscribe.");
   if (run.gpus > 0 && ranks > run.gpus && !run.oversubscribe)
     refuse(fmt::format(
-        "{} ranks on {} GPU{} (they would wait for each other in every iteration). Use --gpus {}, or "
+        "{} on {} are refused (they would wait for each other in every iteration). Use --gpus {}, or "
         "--oversubscribe to test.",
-        ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
+        counted(ranks, "rank"), counted(run.gpus, "GPU"), ranks));
   check_gpu_transport(run, ranks);
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "solve/methods/cg_values.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
@@ -77,7 +78,7 @@ std::string Solver::Parts::more_iterations(Result const& result) const {
   double const gap = std::max(state.target / std::max(result.rhs_norm, state.target), 1e-16);
   double const most = 0.5 * std::sqrt(result.condition_estimate) * std::log(2 / gap);
   if (!(most > 1.1 * static_cast<double>(state.iteration)))
-    return fmt::format("Allow more than {} iterations", state.iteration);
+    return fmt::format("Allow more than {}", counted(state.iteration, "iteration"));
   double const unit = std::pow(10.0, std::floor(std::log10(most)) - 1);  // two digits say enough
   return fmt::format("Allow more iterations, some {:.0f} by that condition", std::ceil(most / unit) * unit);
 }
@@ -99,7 +100,8 @@ std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
   if (result.true_relative_residual <= end_of_digits)
     return text + "That is as far as fp64 goes. Raise the tolerance.";
   return text +
-         fmt::format("Try {}{}, or raise the tolerance.", other_methods(method()), other_preconditioner());
+         fmt::format("Try {}{}, or raise the tolerance.", other_methods(method()), other_preconditioner()) +
+         advice_on_convection();
 }
 
 // The solve itself had converged.
@@ -125,6 +127,15 @@ double Solver::Parts::constant_share() {
   return std::abs(sum) / std::sqrt(static_cast<double>(matrix.global_rows()) * b_square);
 }
 
+// Of the null space alone, up to rounding: nothing is left to solve for. Else empty.
+std::string Solver::Parts::advice_where_b_was_constant() const {
+  constexpr double rounding = 1e-14;
+  if (!(null_space_removed > 0) || std::sqrt(b_square) > rounding * null_space_removed) return {};
+  return "b was constant, and all of it lost with its mean: x = 0 solves what is left. Pass another "
+         "right-hand "
+         "side, as A x of a known x.";
+}
+
 // A 1 = 0, and nobody has said so. Collective.
 std::string Solver::Parts::advice_where_constants_vanish() {
   constexpr double rounding = 1e-12;
@@ -144,9 +155,9 @@ std::string Solver::Parts::advice_where_constants_vanish() {
 std::string Solver::Parts::advice_where_more_vanishes() const {
   return fmt::format(
       "b has parts that no x reaches: A has null vectors beside the constant one, as parts of a system "
-      "have that nothing connects, along which {} iterations went in the end. Solve such parts each for "
+      "have that nothing connects, along which {} went in the end. Solve such parts each for "
       "itself, or try method minres for about the least residual.",
-      state.iteration);
+      counted(state.iteration, "iteration"));
 }
 
 // What was seen of the first step's divisor, or of r'M r, in place of a number that is not zero.
@@ -155,15 +166,16 @@ std::string Solver::Parts::advice_where_it_breaks_down() const {
   double const rz = is_known ? state.value[method().square_in_m] : 1;
   if (rz == 0)
     return fmt::format(
-        "r'M r = 0 after {} iterations, where r is not 0 (its square underflows, or M is not positive "
+        "r'M r = 0 after {}, where r is not 0 (its square underflows, or M is not positive "
         "definite). "
         "Scale the system, or try another preconditioner.",
-        state.iteration);
+        counted(state.iteration, "iteration"));
   return fmt::format(
-      "{} in the first step from the true residual, after {} iterations, {}{}. Check signs and boundary "
-      "conditions, or scale the system.",
-      method().breakdown.what, state.iteration, method().breakdown.why,
-      is_known ? fmt::format("; r'M r is {:.1e}", rz) : "");
+             "{} in the first step from the true residual, after {}, {}{}. Check signs and boundary "
+             "conditions, or scale the system.",
+             method().breakdown.what, counted(state.iteration, "iteration"), method().breakdown.why,
+             is_known ? fmt::format("; r'M r is {:.1e}", rz) : "") +
+         advice_on_convection();
 }
 
 // With one reduction an iteration the sum is made of vectors that recurrences carry along.
@@ -177,10 +189,17 @@ std::string Solver::Parts::advice_where_it_is_indefinite() const {
           ? ""
           : fmt::format("; near the end of what fp64 can reach try method {}", name(method().steadier));
   return fmt::format(
-      "{} after {} iterations: A is not positive definite, or {}. Check signs and boundary "
+      "{} after {}: A is not positive definite, or {}. Check signs and boundary "
       "conditions, or use a method for indefinite matrices ({}){}.",
-      sum, state.iteration, seen.doubt,
+      sum, counted(state.iteration, "iteration"), seen.doubt,
       names_of_methods([](MethodFacts const& one) { return one.demands == Demands::symmetric; }), other);
+}
+
+// GMRES and ILU, which people look for first where convection is strong, are not there.
+std::string Solver::Parts::advice_on_convection() const {
+  if (method().demands != Demands::nothing) return {};
+  return " Where convection is strong there is no GMRES or ILU here: upwind it, refine the mesh, or bring an "
+         "incomplete factorisation of your own (a function in C++, M= in Python).";
 }
 
 // Which wish it was, of the first rank that had one. Collective.
@@ -208,6 +227,7 @@ std::string Solver::Parts::advice_on_rows() {
 // What to try after an ending that is none. At most six products with A. Collective.
 std::string Solver::Parts::advice(Result const& result) {
   if (rounded_from >= 0) return advice_where_rounding_lost_it(result);
+  if (std::string const text = advice_where_b_was_constant(); !text.empty()) return text;
   if (state.status == Status::aborted) return why_aborted();
   bool const has_grown = state.status == Status::iteration_limit && state.true_rr > state.first_rr;
   bool const may_be_singular = has_grown || state.status == Status::indefinite_matrix ||
@@ -226,16 +246,19 @@ std::string Solver::Parts::advice(Result const& result) {
 std::string Solver::Parts::advice_by_status(Result const& result) {
   switch (state.status) {
     case Status::iteration_limit:
-      return fmt::format("the limit of {} iterations came first{}. {}, or try {}.", state.limit,
-                         condition_of(result), more_iterations(result), other_preconditioner());
+      return fmt::format("the limit of {} came first{}. {}, or try {}.", counted(state.limit, "iteration"),
+                         condition_of(result), more_iterations(result), other_preconditioner()) +
+             advice_on_convection();
     case Status::stagnated:
       return advice_where_it_stagnates(result);
     case Status::diverged:
       if (method().demands == Demands::nothing)  // nothing bounds its residuals on their way
         return fmt::format(
-            "the true residual grew more than {:.0e} times. Those of {} may, and come down again: raise the "
-            "divergence limit. Else {}.",
-            state.growth_limit, name(options.method), advice_on_rows());
+                   "the true residual grew more than {:.0e} times. Those of {} may, and come down again: "
+                   "raise the "
+                   "divergence limit. Else {}.",
+                   state.growth_limit, name(options.method), advice_on_rows()) +
+               advice_on_convection();
       return fmt::format(
           "the true residual grew more than {:.0e} times. Rows of very different size can do that: {}, or "
           "raise the divergence limit{}{}.",
@@ -261,10 +284,10 @@ std::string Solver::Parts::advice_by_status(Result const& result) {
       if (!is_chebyshev())
         return "r'M r is not positive: M is not positive definite. Try another preconditioner.";
       return fmt::format(
-          "the polynomial is not positive although its upper bound was raised {} times, to {:.3e} "
+          "the polynomial is not positive although its upper bound was raised {}, to {:.3e} "
           "(A is not symmetric positive definite, or the bound given was far too low). Try "
           "preconditioner {}.",
-          state.raises, state.value[chebyshev::upper], name(options.chebyshev.inner));
+          counted(state.raises, "time"), state.value[chebyshev::upper], name(options.chebyshev.inner));
     default:
       return {};
   }

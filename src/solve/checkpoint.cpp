@@ -10,6 +10,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "files/shared_output.hpp"
 #include "solve/methods/cg_values.hpp"
@@ -246,20 +247,18 @@ std::int64_t checked_history(File const& file, Words const& head, CheckpointIden
   if (history < 1 || words % step_words != 0 || head[history_word] != static_cast<std::uint64_t>(history))
     refuse(file.path(), "its lengths disagree (the checkpoint is damaged). Use an older one.");
   if (file.size() != layout.end(history) * word_bytes) {
-    refuse(file.path(),
-           fmt::format("has {} bytes where {} are needed (the checkpoint is cut short or has too "
-                       "much). Use an older one.",
-                       file.size(), layout.end(history) * word_bytes));
+    refuse(file.path(), fmt::format("has {} where {} are needed (the checkpoint is cut short or has too "
+                                    "much). Use an older one.",
+                                    counted(file.size(), "byte"), layout.end(history) * word_bytes));
   }
   return history;
 }
 
 void check_room(std::string const& path, std::int64_t history, std::int64_t iteration, std::size_t room) {
   if (history != std::min(iteration, most_history) + 1) {
-    refuse(path,
-           fmt::format("a history of {} entries at iteration {} (each has one). The checkpoint was made by "
-                       "something else: use another one.",
-                       history, iteration));
+    refuse(path, fmt::format("a history of {} at iteration {} (each has one). The checkpoint was made by "
+                             "something else: use another one.",
+                             counted(history, "entry", "entries"), iteration));
   }
   if (history > static_cast<std::int64_t>(room)) {
     refuse(path, fmt::format("it is at iteration {}, more than are allowed (its history has no room). Raise "

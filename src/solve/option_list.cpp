@@ -1,12 +1,15 @@
 // The options. One that is added here stands in all faces, unless it says why not.
 #include "solve/option_list.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <type_traits>
 
 #include "base/processors.hpp"
 #include "hostless/solve/option_table.hpp"
 #include "solve/methods/chebyshev_numbers.hpp"
+#include "solve/methods/method_facts.hpp"
 
 namespace hostless {
 namespace {
@@ -251,6 +254,15 @@ void add_work(List& list) {
        columns});
 }
 
+// "of the method: 1e+10, bicgstab 1e+30".
+std::string divergence_limits() {
+  std::string text = fmt::format("of the method: {:.0e}", symmetric_divergence_limit);
+  for (MethodFacts const& one : method_table())
+    if (one.divergence_limit != symmetric_divergence_limit)
+      text += fmt::format(", {} {:.0e}", one.name, one.divergence_limit);
+  return text;
+}
+
 void add_ends(List& list) {
   Option rtol = of_member("rtol", OptionType::real, "Ends when |b - A x| <= max(rtol |b|, atol)",
                           HOSTLESS_AT(solve.rtol));
@@ -267,6 +279,7 @@ void add_ends(List& list) {
                 HOSTLESS_AT(solve.divergence_limit));
   growth.low = 1;
   growth.high = 1e100;
+  growth.standard = divergence_limits();
   Option limit = standing(above(of_member("time_limit_s", OptionType::real,
                                           "Seconds after which the solve is aborted, with the x that it has",
                                           HOSTLESS_AT(solve.time_limit_s)),
@@ -278,6 +291,7 @@ void add_ends(List& list) {
             "none, or constant (A 1 = 0, as with pure Neumann boundaries): b, the guess and x "
             "lose their means");
   null_space.words = {"none", "constant"};
+  null_space.at(Face::c) = {"null_space_constant", "", "", true};
   null_space.write = [](Choices& c, OptionValue const& value) {
     c.solve.null_space_constant = std::get<std::string>(value) == "constant";
   };
@@ -288,8 +302,7 @@ void add_ends(List& list) {
       {between(of_member("check_interval", OptionType::whole, "Iterations between two looks at the gates",
                          HOSTLESS_AT(solve.run.check_interval)),
                1, longest_check_interval),
-       rtol, atol, spelled_as(iterations, Face::python, "maxiter"), growth, limit,
-       spelled_as(null_space, Face::c, "null_space_constant")});
+       rtol, atol, spelled_as(iterations, Face::python, "maxiter"), growth, limit, null_space});
   char const* const of_command = "readers compare every entry with its mirror, and generators make both";
   Option check =
       without(of_member("check_symmetry", OptionType::flag,

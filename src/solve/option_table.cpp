@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstring>
 
 #include "base/nearest.hpp"
 #include "solve/option_list.hpp"
@@ -22,6 +24,48 @@ std::string quoted(std::string const& word, Face where) {
       return '"' + word + '"';
   }
   return word;
+}
+
+// As the face writes it.
+std::string written(Face where, Option const& option, OptionValue const& value) {
+  if (auto const* const flag = std::get_if<bool>(&value)) {
+    if (where == Face::python) return *flag ? "True" : "False";
+    if (where == Face::c) return *flag ? "1" : "0";
+  }
+  auto const* const word = std::get_if<std::string>(&value);
+  if (word == nullptr) return words_of(value);
+  if (!option.at(where).is_number) return quoted(*word, where);
+  auto const at = std::find(option.words.begin(), option.words.end(), *word);
+  return std::to_string(at - option.words.begin());
+}
+
+std::string named(Face where, Option const& option) {
+  return (where == Face::c ? "options." : "") + option.at(where).name;
+}
+
+std::string with_value(Face where, Option const& option, std::string const& value) {
+  char const* const between = where == Face::command ? " " : where == Face::python ? "=" : ": ";
+  return named(where, option) + between + value;
+}
+
+// A value that the option can have, at the start of the text; else empty.
+std::string_view value_at(std::string_view text, Option const& option) {
+  std::size_t end = 0;
+  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '-'))
+    ++end;
+  std::string_view const value = text.substr(0, end);
+  bool const is_number = !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos;
+  bool const is_word = option.type == OptionType::flag
+                           ? value == "yes" || value == "no"
+                           : std::find(option.words.begin(), option.words.end(), value) != option.words.end();
+  bool const takes_words = option.type == OptionType::word || option.type == OptionType::flag;
+  return (takes_words ? is_word : is_number) ? value : std::string_view();
+}
+
+std::string written(Face where, Option const& option, std::string_view value) {
+  if (option.type == OptionType::flag) return written(where, option, OptionValue(value == "yes"));
+  if (option.type == OptionType::word) return written(where, option, OptionValue(std::string(value)));
+  return std::string(value);
 }
 
 // "a, b or c".
@@ -100,25 +144,37 @@ std::string words_of(OptionValue const& value) {
 std::string Option::standard_at(Face where) const {
   if (!at(where).standard.empty()) return at(where).standard;
   if (!standard.empty() || read == nullptr) return standard;
-  std::string const text = words_of(standard_value());
-  if (type == OptionType::flag && where == Face::python) return text == "yes" ? "True" : "False";
-  if (type == OptionType::flag && where == Face::c) return text == "yes" ? "1" : "0";
-  return text;
+  OptionValue const value = standard_value();
+  return type == OptionType::flag ? written(where, *this, value) : words_of(value);
 }
 
 std::string spelled(Face where, Option const& option, OptionValue const& value) {
-  std::string const& name = option.at(where).name;
-  auto const* const word = std::get_if<std::string>(&value);
-  std::string const text = word != nullptr ? quoted(*word, where) : words_of(value);
-  switch (where) {
-    case Face::command:
-      return fmt::format("{} {}", name, text);
-    case Face::python:
-      return fmt::format("{}={}", name, text);
-    case Face::c:
-      return fmt::format("options.{}: {}", name, text);
+  return with_value(where, option, written(where, option, value));
+}
+
+std::string respelled(Face where, std::string text) {
+  for (Option const& one : all_options()) {
+    std::string const& theirs = one.at(Face::command).name;
+    if (theirs.empty() || one.write == nullptr || one.at(where).name.empty()) continue;
+    for (std::size_t at = 0; (at = text.find(theirs, at)) != std::string::npos;) {
+      std::size_t const end = at + theirs.size();
+      char const before = at == 0 ? ' ' : text[at - 1], after = end == text.size() ? ' ' : text[end];
+      bool const is_whole =
+          std::strchr(" (`'", before) != nullptr && std::strchr(" ).,:;`'", after) != nullptr;
+      if (!is_whole) {
+        at = end;
+        continue;
+      }
+      std::string_view const value =
+          after == ' ' ? value_at(std::string_view(text).substr(std::min(end + 1, text.size())), one)
+                       : std::string_view();
+      std::string const mine =
+          value.empty() ? named(where, one) : with_value(where, one, written(where, one, value));
+      text.replace(at, theirs.size() + (value.empty() ? 0 : value.size() + 1), mine);
+      at += mine.size();
+    }
   }
-  return name;
+  return text;
 }
 
 std::string allowed(Option const& option) {

@@ -58,7 +58,7 @@ void check_tolerances(double rtol, double atol) {
 void check_ends(SolveOptions const& options) {
   check_tolerances(options.rtol, options.atol);
   double const limit = options.divergence_limit;
-  if (limit >= 1 && limit <= 1e100) return;
+  if (limit == 0 || (limit >= 1 && limit <= 1e100)) return;
   throw Error(
       ErrorCode::usage,
       fmt::format("divergence limit {} (how many times the first residual the true one may be, from 1 to "

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/bytes_text.hpp"
+#include "base/counted.hpp"
 
 namespace hostless {
 namespace {
@@ -61,7 +62,7 @@ nlohmann::ordered_json json_of_column(Result const& s) {
 
 // "converged after 1 iteration".
 std::string ending_of(Result const& s) {
-  return fmt::format("{} after {} iteration{}", name(s.status), s.iterations, s.iterations == 1 ? "" : "s");
+  return fmt::format("{} after {}", name(s.status), counted(s.iterations, "iteration"));
 }
 
 std::string line_of_column(Result const& s) {
@@ -139,12 +140,15 @@ std::string summary(SolveReport const& r) {
     out += fmt::format("  {:<15} {}\n", label, text);
   };
   out += ending_of(s) + (s.message.empty() ? "" : ": " + s.message) + "\n";
-  line("matrix", fmt::format("{}: {} rows, {} entries", r.input, r.rows, r.entries));
+  line("matrix",
+       fmt::format("{}: {}, {}", r.input, counted(r.rows, "row"), counted(r.entries, "entry", "entries")));
+  line("right-hand side", r.right_hand_side);
   if (std::isfinite(s.true_relative_residual)) {
-    line("residual",
-         fmt::format("|b - A x| / |b| = {:.3e} (true), {:.3e} (recurrence){}", s.true_relative_residual,
-                     s.recurrence_relative_residual,
-                     s.restarts > 0 ? fmt::format(", {} restarts from the true residual", s.restarts) : ""));
+    line("residual", fmt::format("|b - A x| / |b| = {:.3e} (true), {:.3e} (recurrence){}",
+                                 s.true_relative_residual, s.recurrence_relative_residual,
+                                 s.restarts > 0 ? fmt::format(", {} from the true residual",
+                                                              counted(s.restarts, "restart"))
+                                                : ""));
   }
   if (std::isfinite(s.condition_estimate))
     line("condition", fmt::format("at least {:.3g}: eigenvalues{} from {:.3g} to {:.3g}, by the steps made",
@@ -175,9 +179,10 @@ std::string summary(SolveReport const& r) {
   }
   if (s.device_bytes > 0) {
     line("on the GPU",
-         fmt::format("{:.3f} s in {} launches, {:.2f} us an iteration, {} held there (matrix and vectors {}, "
+         fmt::format("{:.3f} s in {}, {:.2f} us an iteration, {} held there (matrix and vectors {}, "
                      "most taken {})",
-                     s.time_device_s, s.launches, 1e6 * s.time_device_s / std::max(1.0, iterations_here(s)),
+                     s.time_device_s, counted(s.launches, "launch", "launches"),
+                     1e6 * s.time_device_s / std::max(1.0, iterations_here(s)),
                      bytes_text(static_cast<double>(s.device_bytes)),
                      bytes_text(static_cast<double>(s.device_model_bytes)),
                      bytes_text(static_cast<double>(s.device_peak_bytes))));
@@ -202,6 +207,7 @@ std::string to_json(SolveReport const& r) {
   j["status"] = name(s.status);
   j["message"] = s.message;
   j["input"] = r.input;
+  j["right_hand_side"] = r.right_hand_side;
   j["rows"] = r.rows;
   j["entries"] = r.entries;
   j["iterations"] = s.iterations;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/counted.hpp"
 #include "solve/measure.hpp"
 #include "solve/methods/bodies.impl.hpp"
 #include "solve/methods/method_vectors.hpp"
@@ -407,8 +408,9 @@ Result Solver::solve(std::span<double const> b, std::span<double> x) {
     auto const all = rows * static_cast<std::size_t>(columns);
     if (b.size() == all && x.size() == all) return;
     throw Error(ErrorCode::usage,
-                fmt::format("b has {} and x {} entries (this rank has {} rows{}).", b.size(), x.size(), rows,
-                            columns > 1 ? fmt::format(", of {} columns", columns) : ""));
+                fmt::format("b has {} and x {} (this rank has {}{}).", b.size(),
+                            counted(x.size(), "entry", "entries"), counted(rows, "row"),
+                            columns > 1 ? fmt::format(", of {}", counted(columns, "column")) : ""));
   });
   auto const of = [&](auto all, int column) {
     return all.subspan(static_cast<std::size_t>(column) * rows, rows);
@@ -428,9 +430,9 @@ void Solver::multiply(std::span<double const> x, std::span<double> y) {
     auto const owned = static_cast<std::size_t>(parts_->matrix.owned());
     if (x.size() == owned && y.size() == owned) return;
     throw Error(ErrorCode::usage,
-                fmt::format("x has {} and y {} entries (this rank works on {} rows). Pass vectors of that "
+                fmt::format("x has {} and y {} (this rank works on {}). Pass vectors of that "
                             "length.",
-                            x.size(), y.size(), owned));
+                            x.size(), counted(y.size(), "entry", "entries"), counted(owned, "row")));
   });
   parts_->multiply(x.data(), y.data());
 }

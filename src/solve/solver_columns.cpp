@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.hpp"
 #include "hostless/machine/topology.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
@@ -34,12 +35,12 @@ bool says_more(Result const& one, Result const& other) {
 void Solver::Parts::check_columns() const {
   auto refuse = [&](char const* what, char const* why) {
     throw Error(ErrorCode::usage,
-                fmt::format("{} with {} right-hand sides at once ({}). Solve for them one by one.", what,
-                            options.rhs_columns, why));
+                fmt::format("{} with {} at once is refused ({}). Solve for them one by one.", what,
+                            counted(options.rhs_columns, "right-hand side"), why));
   };
   if (options.rhs_columns < 1 || options.rhs_columns > most_columns)
-    throw Error(ErrorCode::usage, fmt::format("{} right-hand sides at once (it is from 1 to {}).",
-                                              options.rhs_columns, most_columns));
+    throw Error(ErrorCode::usage, fmt::format("{} at once (it is from 1 to {}).",
+                                              counted(options.rhs_columns, "right-hand side"), most_columns));
   if (options.rhs_columns == 1) return;
   if (options.preconditioner == PreconditionerKind::function)
     refuse("a preconditioner function", "it is one of a single vector");

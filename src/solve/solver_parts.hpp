@@ -109,6 +109,8 @@ struct Solver::Parts : SolveColumn {
   std::string advice_by_status(Result const& result);
   std::string advice_where_it_stagnates(Result const& result);
   std::string advice_where_rounding_lost_it(Result const& result) const;
+  std::string advice_on_convection() const;
+  std::string advice_where_b_was_constant() const;
   std::string advice_where_constants_vanish();
   std::string advice_where_more_vanishes() const;
   bool sees_null_direction(State const& s);

@@ -70,6 +70,7 @@ void Solver::Parts::describe_settings(Result& result) const {
   Choices understood;
   understood.solve = options;
   understood.solve.max_iterations = limit();
+  understood.solve.divergence_limit = divergence_limit_of(options);
   understood.solve.run.kind = gpu ? gpu->run_kind() : options.run.kind;
   understood.has_run = true;
   for (Option const& one : all_options())

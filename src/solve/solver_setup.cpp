@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.hpp"
 #include "solve/gpu_solver/gpu_ranks.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/setup/lanczos.hpp"
@@ -17,34 +18,35 @@ void Solver::Parts::check_options() const {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   check_ends(options);
   if (options.run.threads < 1)
-    refuse(fmt::format("{} threads (a rank needs at least one).", options.run.threads));
+    refuse(fmt::format("{} (a rank needs at least one).", counted(options.run.threads, "thread")));
   if (options.run.threads > 1 && options.run.kind != RunKind::persistent) {
-    refuse(fmt::format(
-        "{} threads a rank (lanes) with the {} run (only `persistent` has several). Use --run persistent.",
-        options.run.threads, name(options.run.kind)));
+    refuse(
+        fmt::format("{} a rank (lanes) with the {} run are refused (only `persistent` has several). Use "
+                    "--run persistent.",
+                    counted(options.run.threads, "thread"), name(options.run.kind)));
   }
   if (!options.run.profile_file.empty() && options.run.gpus == 0)
-    refuse("a profile of a run on the processor (kernels write it). Use --gpus 1.");
+    refuse("a profile of a run on the processor is refused (kernels write it). Use --gpus 1.");
   if (int const every = options.run.check_interval; every < 1 || every > longest_check_interval)
     refuse(fmt::format("check interval {} (it is from 1 to {}).", every, longest_check_interval));
   if (HostWaits const waits = options.run.host_waits; waits != HostWaits::when_needed) {
     if (options.run.gpus == 0 || options.run.kind != RunKind::stream)
-      refuse(
-          fmt::format("host waits {} with the {} run{} (only the host that launches each kernel has "
-                      "something to wait for). Use --gpus and the run stream.",
-                      name(waits), name(options.run.kind), options.run.gpus == 0 ? " on the processor" : ""));
+      refuse(fmt::format(
+          "host waits {} with the {} run{} is refused (only the host that launches each kernel has "
+          "something to wait for). Use --gpus and the run stream.",
+          name(waits), name(options.run.kind), options.run.gpus == 0 ? " on the processor" : ""));
     if (options.run.check_interval > 1)
-      refuse(
-          fmt::format("host waits {} with a check interval of {} (it says when the host looks). Drop one "
-                      "of them.",
-                      name(waits), options.run.check_interval));
+      refuse(fmt::format(
+          "host waits {} with a check interval of {} is refused (it says when the host looks). Drop one "
+          "of them.",
+          name(waits), options.run.check_interval));
   }
   bool const is_long = options.run.longest_launch_s != RunOptions{}.longest_launch_s;
   if (is_long && options.run.gpus == 0)
-    refuse(
-        fmt::format("longest launch {} s on the processor (kernels are launched on a GPU). Use --gpus 1, or "
-                    "drop it.",
-                    options.run.longest_launch_s));
+    refuse(fmt::format(
+        "longest launch {} s on the processor is refused (kernels are launched on a GPU). Use --gpus 1, or "
+        "drop it.",
+        options.run.longest_launch_s));
   bool const function = options.preconditioner == PreconditionerKind::function;
   if (function != static_cast<bool>(options.preconditioner_function))
     refuse("a preconditioner function belongs to preconditioner `function`, and the other way round.");
@@ -71,12 +73,13 @@ void Solver::Parts::check_options() const {
   if (!options.checkpoint_file.empty() && options.checkpoint_every < 1)
     refuse("a checkpoint file needs checkpoint_every >= 1.");
   if (options.checkpoint_file.empty() && options.checkpoint_every > 0)
-    refuse("checkpoint_every without a checkpoint file (nothing is written). Name one, or drop it.");
+    refuse(
+        "checkpoint_every without a checkpoint file is refused (nothing is written). Name one, or drop it.");
   check_gpu_ranks(matrix, options.run);
   Capabilities const can = matrix.transport().capabilities();
   if (options.run.gpus > 0) return;  // gpu::Offload checks the rest
   if (options.run.kind == RunKind::stream)
-    refuse("the stream run on the processor (it launches kernels). Use --gpus 1, or --run host.");
+    refuse("the stream run on the processor is refused (it launches kernels). Use --gpus 1, or --run host.");
   Support const face = options.run.kind == RunKind::host    ? can.host
                        : options.run.kind == RunKind::graph ? can.graph
                                                             : can.kernel;

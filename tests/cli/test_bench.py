@@ -60,7 +60,7 @@ class Solves(Bench):
         rows = self.bench("S.mtx", "--symmetry-tolerance", "3e-7", "--runs", "host", "--methods", "cg,bicgstab")["solves"]
         self.assertEqual([row["settings"]["symmetry_tolerance"] for row in rows], ["3e-07", "3e-07"])
         self.assertIn("Drop it", self.refused(2, "bench", "solve", *GRID, "--symmetry-tolerance", "1e-9"))
-        self.assertIn("with --methods bicgstab (no symmetry is needed",
+        self.assertIn("with --methods bicgstab is refused (no symmetry is needed",
                       self.refused(2, "bench", "solve", "S.mtx", "--methods", "bicgstab", "--symmetry-tolerance", "1e-9"))
 
     def test_the_table_says_the_same(self):
@@ -83,7 +83,7 @@ class Solves(Bench):
             self.assertEqual(rows[run]["gpus"], 2)
         self.assertEqual((rows["host"]["gpus"], rows["host"]["bits"]), (0, "first"))
         text = self.run_it("bench", "solve", *GRID, "--runs", "stream,host", "--methods", "cg", "--iterations", 3).stdout
-        self.assertIn("the stream run on the processor (it launches kernels). Use --gpus 1", text)
+        self.assertIn("the stream run on the processor is refused (it launches kernels). Use --gpus 1", text)
         self.assertIn("first", text)
 
     def test_each_transport_between_gpus_is_a_way(self):

@@ -159,7 +159,7 @@ class Rows(Command):
                 self.assertEqual((report["ranks"], report["gpus"]), (3, 2))
                 done = self.run_it("solve", *GRID, "--gpu-transport", "host", launcher=launcher, environment=PLAYED, code=None)
                 self.assertNotEqual(done.returncode, 0)
-                self.assertIn("GPU transport host on the processor (there are no GPUs to carry between). Use --gpus", done.stderr)
+                self.assertIn("GPU transport host on the processor is refused (there are no GPUs to carry between). Use --gpus", done.stderr)
 
     def test_the_table_says_the_same(self):
         text = self.run_it("bench", "pingpong", "--ranks", 2, "--transports", "threads,peer,processes", "--sizes", "8,64", *BRIEF,

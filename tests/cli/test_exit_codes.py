@@ -70,6 +70,25 @@ class ExitCodes(Command):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *words))
 
+    def test_2_what_does_not_go_together_is_said_to_be_refused(self):
+        self.write("A.mtx", market(chain(9), 9))
+        lattice = ("--generate", "poisson1d", "--size", 9)
+        for words in ((*PROBLEM, "--method", "minres", "--preconditioner", "chebyshev"), (*PROBLEM, "--chebyshev-degree", 3),
+                      (*PROBLEM, "--matrix-precision", "fp32", "--method", "cr"), (*PROBLEM, "--matrix-precision", "fp32", "--preconditioner", "chebyshev"),
+                      (*PROBLEM, "--lanes", 2), (*PROBLEM, "--run", "stream"), (*PROBLEM, "--run", "graph", "--check-interval", 2), (*PROBLEM, "--tune", "yes"),
+                      (*PROBLEM, "--host-waits", "every_sum"), (*PROBLEM, "--longest-launch-s", 3), (*PROBLEM, "--gpu-transport", "nccl"),
+                      (*PROBLEM, "--oversubscribe"), (*PROBLEM, "--format", "diagonals"), (*PROBLEM, "--format", "bsr3", "--block-size", 2),
+                      (*PROBLEM, "--profile", "t.json"), (*PROBLEM, "--generate-on", "gpu"), (*PROBLEM, "--symmetry-tolerance", 1e-6),
+                      (*PROBLEM, "--rhs-columns", 2), ("solve", "A.mtx", "--size", 3), ("solve", "A.mtx", "b", "x0", "--resume", "c"),
+                      ("solve", "A.mtx", "b", "--manufactured"), ("solve", "--preset", "flan", "--size", 3), ("solve", *lattice, "--scale", 0.5),
+                      ("predict", *lattice, "--machine", "frontier", "--nodes", 1, "--seed", 3),
+                      ("predict", *lattice, "--machine", "frontier", "--nodes", 1, "--gpus-per-node", 1, "--ranks-per-node", 1),
+                      ("predict", "collective", "--pattern", "allreduce", "--machine", "frontier", "--nodes", 2, "--radius", 2),
+                      ("bench", "solve", *lattice, "--overlap", "--rhs-columns", 2, "--gpus", 1),
+                      ("stencil", "--problem", "heat", "--size", "9,9", "--steps", 1, "--initial", "u.npy", "--resume", "c")):
+            with self.subTest(words=words):
+                self.assertRegex(self.refused(2, *words), r"^[^(]+ (\(lanes\) with the host run )?(is|are) refused \([^)]+\)")
+
     def test_2_numbers_out_of_range(self):
         for option in ("--ranks", "--lanes", "--check-interval", "--checkpoint-every"):
             for value in ("0", "-1", "1.5", "many", "99999999999999999999", ""):

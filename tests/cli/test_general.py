@@ -29,9 +29,9 @@ def convection():
     return entries
 
 
-def general(entries):
+def general(entries, rows=N * N):
     lines = [f"{i + 1} {j + 1} {v!r}" for (i, j), v in sorted(entries.items())]
-    return "\n".join([f"%%MatrixMarket matrix coordinate real general\n{N * N} {N * N} {len(lines)}", *lines, ""])
+    return "\n".join([f"%%MatrixMarket matrix coordinate real general\n{rows} {rows} {len(lines)}", *lines, ""])
 
 
 def npy_of(content):
@@ -75,6 +75,28 @@ class General(Command):
                     self.assertEqual(result["status"], "converged")
                     answers.add(self.content("x.npy"))
         self.assertEqual(len(answers), 1)
+
+    def test_convection_lets_residuals_grow_before_they_fall(self):
+        side, along, across = 72, 1.05, 0.525  # Péclet numbers of a cell: central differences of diffusion and a wind
+        matrix = {(row, row): 4.0 for row in range(side**2)}
+        for row in range(side**2):
+            for beside, steps, wind, fits in ((-1, side, -along, row >= side), (1, side, along, row < side**2 - side),
+                                              (-1, 1, -across, row % side > 0), (1, 1, across, row % side < side - 1)):
+                if fits:
+                    matrix[row, row + beside * steps] = wind - 1
+        self.write("C.mtx", general(matrix, side**2))
+        solve = ("C.mtx", "--method", "bicgstab")
+        result = self.solve(*solve)
+        self.assertEqual(result["status"], "converged")
+        self.assertGreater(max(result["residual_history"]), 1e10 * result["residual_history"][0])
+        self.assertEqual(result["settings"]["divergence_limit"], "1e+16")
+        low = self.solve(*solve, "--divergence-limit", 1e10, code=1)
+        self.assertEqual((low["status"], low["settings"]["divergence_limit"]), ("diverged", "10000000000"))
+        for told in (low, self.solve(*solve, "--max-iterations", 9, code=1)):
+            self.assertIn("Where convection is strong there is no GMRES or ILU here: upwind it", told["message"])
+        definite = self.solve("--generate", "poisson2d", "--size", 9, "--max-iterations", 3, code=1)
+        self.assertEqual(definite["settings"]["divergence_limit"], "10000000000")
+        self.assertNotIn("convection", definite["message"])
 
     def test_info_and_plan_take_it(self):
         self.assertRegex(self.json_of("info", "A.mtx")["symmetry"], r"none: entry \(2, 3\)")

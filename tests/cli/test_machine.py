@@ -159,7 +159,7 @@ class Machine(Command):
         localities = self.figure("2.5")["pictures"][0]["fields"]
         self.assertEqual([[line["label"] for line in field["lines"]] for field in localities], 2 * [["on_socket", "on_node", "off_node"]])
         shared = self.figure("2.6")["pictures"][0]["fields"][0]["lines"]
-        self.assertEqual([line["label"] for line in shared], [f"{n} ranks" for n in (1, 2, 4, 8, 16, 32, 40)])
+        self.assertEqual([line["label"] for line in shared], ["1 rank", *(f"{n} ranks" for n in (2, 4, 8, 16, 32, 40))])
         self.assertEqual(len(self.figure("3.1")["pictures"][0]["fields"][0]["lines"]), 4)
 
     def test_a_figure_of_a_matrix(self):

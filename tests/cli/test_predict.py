@@ -104,8 +104,8 @@ class Predict(Command):
                               (("--generate", "poisson27", "--size", 20), 1), (("A.mtx",), 1), (("A.mtx",), 2), (("A.mtx",), 6),
                               (("--generate", "monodomain", "--size", 24), 1), (("--generate", "poisson2d", "--size", 150), 1),
                               (("--generate", "elasticity-hex8", "--size", 12), 1), (("--generate", "circuit", "--size", 60), 1)):
-            rows = self.json_of("bench", "solve", *matrix, "--ranks", ranks, "--methods", "cg,pipelined-cg", "--runs", "host", "--iterations", 3, "--repeat", 1)["solves"]
-            self.assertEqual(len(rows), 2)
+            rows = self.json_of("bench", "solve", *matrix, "--ranks", ranks, "--methods", "cg,pipelined-cg,bicgstab", "--runs", "host", "--iterations", 3, "--repeat", 1)["solves"]
+            self.assertEqual(len(rows), 3)
             for row in rows:
                 words = ("--memory", "host", "--ranks-per-node", ranks, "--nodes", 1, "--method", row["method"])
                 (point,) = self.points(*matrix, "--machine", "here.json", *words)
@@ -137,7 +137,11 @@ class Predict(Command):
 
     def test_what_the_method_refuses_has_no_price(self):
         Path(self.folder, "A.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 2\n2 2 2\n1 2 -1\n")
-        self.assertIn("symmetric", self.run_it("predict", "A.mtx", "--machine", "frontier", "--nodes", "1", "--gpus-per-node", 1, code=3).stderr)
+        words = ("A.mtx", "--machine", "frontier", "--nodes", "1,2", "--gpus-per-node", 1)
+        self.assertIn("use a method for others", self.refused(3, "predict", *words))
+        points = self.points(*words, "--method", "bicgstab")  # which is priced
+        self.assertEqual([(p["rows"], p["entries"]) for p in points], [(2, 3), (2, 3)])
+        self.assertIn("no symmetry is needed", self.refused(2, "predict", *words, "--method", "bicgstab", "--symmetry-tolerance", "1e-9"))
 
     def test_a_matrix_that_is_symmetric_up_to_rounding(self):
         self.write("S.mtx", nearly_symmetric(1e-6))
@@ -156,7 +160,12 @@ class Predict(Command):
 
     def test_what_is_missing_is_named(self):
         words = ("predict", "--generate", "poisson1d", "--size", 100000, "--nodes", "2")
-        self.assertIn("no data of on_socket messages", self.run_it(*words, "--machine", "lumi", code=3).stderr)
+        hint = "'hostless predict' takes the messages of another one with --messages-of NAME"
+        for machine, of in (("lumi", "no data of on_socket messages"), ("marenostrum5", "marenostrum5: no data of sums of gpu memory, nor of")):
+            told = self.refused(3, *words, "--machine", machine)
+            self.assertIn(of, told)
+            self.assertIn(hint, told)
+        self.assertIn(hint, self.refused(3, "predict", "collective", "--pattern", "allreduce", "--machine", "marenostrum5", "--nodes", "2"))
         self.assertIn("no data of the bandwidth of gpu memory", self.run_it(*words, "--machine", "lassen", code=3).stderr)
         self.assertIn("no data of sums of host memory", self.run_it(*words, "--machine", "frontier", "--sums", "host", code=3).stderr)
         frontier = (*words[:-2], "--machine", "frontier")
@@ -166,7 +175,7 @@ class Predict(Command):
         self.assertIn("has 8", self.run_it(*frontier, "--nodes", "1", "--gpus-per-node", 9, code=2).stderr)
         self.assertIn(".svg", self.run_it(*frontier, "--nodes", "1", "--output", "a.png", code=2).stderr)
         for option in ("--seed", "--contrast"):
-            self.assertIn(f"{option} of poisson1d (entries are counted", self.run_it(*frontier, "--nodes", "1", option, 5, code=2).stderr)
+            self.assertIn(f"{option} of poisson1d is refused (entries are counted", self.run_it(*frontier, "--nodes", "1", option, 5, code=2).stderr)
         heart = ("predict", "--preset", "heart15", "--machine", "frontier", "--nodes", "1")
         self.assertIn("--time-step of monodomain", self.run_it(*heart, "--time-step", 0.1, code=2).stderr)
         for wrong in ("4..1", "0", "1..", "a", "1..2..4", "2048"):
@@ -238,6 +247,19 @@ class PredictStencil(Command):
         self.assertLess(deep["seconds"], each["seconds"] / 2)
         self.assertIn("thinnest", self.run_it(*self.WORDS, "jacobi2d", "--size", "64,64", "--nodes", "16", "--depth", 9, code=2).stderr)
 
+    def test_boxes_that_are_too_thin_have_no_price(self):
+        words = ("jacobi2d", "--size", "64,64", "--depth", 9)
+        points = self.points(*words, "--nodes", "1,16,2")
+        self.assertEqual(["refused" in p for p in points], [False, True, False])
+        self.assertIn("thinnest", points[1]["refused"])
+        self.assertEqual((points[1]["ranks"], "seconds" in points[1]), (128, False))
+        self.assertAlmostEqual(points[2]["efficiency"], points[0]["seconds"] / points[2]["seconds"] / 2)
+        few = self.points("jacobi2d", "--size", "8,8", "--nodes", "64,1")
+        self.assertEqual(("refused" in few[0], few[1]["efficiency"]), (True, 1))  # against the first that can be
+        said = self.run_it(*self.WORDS, *words, "--nodes", "1,16").stdout
+        self.assertIn("     16    128 refused: a halo of 9 cells", said)
+        self.assertIn("--nodes 16: a halo of 9 cells", self.refused(2, *self.WORDS, *words, "--nodes", "16"))
+
     def test_a_table_for_people_and_what_is_refused(self):
         text = self.run_it(*self.WORDS, "life", "--size", "4096,4096", "--nodes", "1,2", "--boundary", "periodic", "--memory", "gpu").stdout
         self.assertIn("us of a step", text)
@@ -293,6 +315,11 @@ class PredictCollective(Command):
         self.assertAlmostEqual(points[0]["seconds"] / (3 * 7.7e-6), 1)
         self.assertAlmostEqual(points[-1]["seconds"] / (10 * 7.7e-6), 1)
         self.assertIn("no data of sums of that size", self.run_it(*self.WORDS, "allreduce", "--bytes", 1024, "--nodes", "2").stdout)
+
+    def test_one_rank_has_no_price(self):
+        points = self.json_of(*self.WORDS, "allreduce", "--nodes", "1,2", "--ranks-per-node", 1)["points"]
+        self.assertEqual([p.get("refused", "")[:8] for p in points], ["one rank", ""])
+        self.assertEqual(points[1]["efficiency"], 1)
 
     def test_what_does_not_fit_is_refused(self):
         for words, says in ((("allreduce", "--nodes", 2, "--scaling", "strong"), "Drop it"), (("moore", "--nodes", 2, "--density", 0.1), "--density with --pattern moore"),

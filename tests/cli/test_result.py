@@ -10,7 +10,7 @@ import unittest
 from hostless_command import Command, chain, market, market_vector, norm, read_npy, times
 
 TYPES = {
-    "version": int, "program": str, "status": str, "message": str, "input": str, "rows": int, "entries": int,
+    "version": int, "program": str, "status": str, "message": str, "input": str, "right_hand_side": str, "rows": int, "entries": int,
     "iterations": int, "resumed_at": int, "restarts": int, "replacements": int, "rhs_norm": float,
     "true_residual": float, "true_relative_residual": float,
     "recurrence_relative_residual": float, "residual_gap": float, "relative_error": (float, type(None)),

@@ -99,9 +99,34 @@ class Systems(Command):
         self.assertIn("--null-space", self.refused(3, "solve", "A.mtx", "--null-space", "constant"))
 
 
+    def test_what_is_solved_for_without_a_right_hand_side(self):
+        def chosen(*words, **how):
+            result = self.solve(*words, **how)
+            return result["right_hand_side"], result
+        for kind, size in (("poisson2d", 12), ("circuit", 12), ("elasticity-hex8", 3)):
+            singular = ("--generate", kind, "--size", size, "--boundary", "neumann")
+            words, result = chosen(*singular, "--seed", 3)
+            self.assertTrue(words.startswith("A x*, x* random of seed 3 (A is singular, "), words)
+            self.assertEqual(result["status"], "converged", kind)
+            self.assertGreater(result["iterations"], 3)
+            self.assertEqual(result["residual_history"], self.solve(*singular, "--seed", 3, "--manufactured")["residual_history"])
+            self.assertIsNone(result["relative_error"])  # x is one of many
+        free = ("--generate", "poisson2d", "--size", 12, "--boundary", "neumann")
+        result = self.solve(*free, "--null-space", "constant")
+        self.assertEqual((result["status"], result["message"]), ("converged", ""))
+        self.assertGreater(result["iterations"], 3)
+        self.assertEqual(chosen("--generate", "poisson2d", "--size", 12)[0], "1 in every row")
+        self.assertEqual(chosen("--generate", "monodomain", "--size", 4, "--boundary", "neumann")[0], "1 in every row")  # regular
+        self.write("ones.mtx", market_vector([1.0] * 144))
+        words, result = chosen(*free, "ones.mtx", "--null-space", "constant")
+        self.assertEqual((words, result["iterations"]), ("ones.mtx", 0))
+        self.assertIn("b was constant, and all of it lost with its mean", result["message"])
+
+
 class Advice(Command):
     def test_a_singular_matrix_and_a_right_hand_side_with_a_constant_part(self):
-        result = self.solve(*GRID, "--boundary", "neumann", code=1)  # b = 1 is all constant
+        self.write("ones.mtx", market_vector([1.0] * int(GRID[GRID.index("--size") + 1]) ** 2))
+        result = self.solve(*GRID, "ones.mtx", "--boundary", "neumann", code=1)  # b is all constant
         self.assertIn("--null-space constant", result["message"])
 
     def test_another_indefinite_matrix_is_not_told_so(self):
@@ -228,7 +253,7 @@ class Choices(Command):
 
     def test_formats_of_gpus_are_known(self):
         for form in ("diagonals", "diagonals-full", "merge", "vendor"):
-            self.assertIn(f"format '{form}' on the processor (only GPUs have it)", self.refused(2, "solve", *GRID, "--format", form))
+            self.assertIn(f"format '{form}' on the processor is refused (only GPUs have it)", self.refused(2, "solve", *GRID, "--format", form))
 
     def test_polynomial(self):
         polynomial = (*GRID, "--preconditioner", "chebyshev")

@@ -36,7 +36,7 @@ TEST(GpuRefuses, WhatItDoesNotOffer) {
   expect_refused(setting, "the matrix was not laid out for a GPU (MatrixOptions::gpus is 0");
   setting = Setting{};
   setting.solve.run.oversubscribe = true;
-  expect_refused(setting, "oversubscribed GPUs on the processor (there are none to share).");
+  expect_refused(setting, "oversubscribed GPUs on the processor are refused (there are none to share).");
   setting = on_gpu(Setting{});
   setting.solve.run.kind = RunKind::host;
   expect_refused(setting, "the host run on a GPU");
@@ -66,10 +66,10 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
     return setting;
   };
   for (int ranks : {1, 2}) {
-    expect_refused(
-        with(GpuTransport::nccl, RunKind::persistent, ranks, ranks),
-        "the persistent run with GPU transport nccl (nobody can carry for a kernel that runs to the "
-        "end of the solve). Use --run graph or stream");
+    expect_refused(with(GpuTransport::nccl, RunKind::persistent, ranks, ranks),
+                   "the persistent run with GPU transport nccl is refused (nobody can carry for a kernel "
+                   "that runs to the "
+                   "end of the solve). Use --run graph or stream");
     expect_refused(with(GpuTransport::host, RunKind::persistent, ranks, ranks),
                    "the persistent run with GPU transport host");
   }
@@ -88,7 +88,7 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
   expect_refused(with(GpuTransport::nvshmem, RunKind::stream, 2, 1),
                  "GPU transport nvshmem with 2 ranks on 1 GPU");
   expect_refused(with(GpuTransport::nccl, RunKind::stream, 2, 1),
-                 "GPU transport nccl with 2 ranks on 1 GPU (the library takes one rank a GPU).");
+                 "GPU transport nccl with 2 ranks on 1 GPU is refused (the library takes one rank a GPU).");
   Setting setting = Setting{};
   for (GpuTransport transport : {GpuTransport::peer, GpuTransport::nccl, GpuTransport::nvshmem,
                                  GpuTransport::mpi, GpuTransport::host}) {

@@ -94,7 +94,8 @@ def test_errors_have_the_names_of_python(grid, ones, tmp_path):
             hostless.cg(grid, ones, **options)
         assert "--" not in str(raised.value).replace(str(tmp_path), "")
     for text, python in (("Use --run stream or graph.", "Use run='stream' or graph."), ("--gpus-of-mine, x--gpus, --transport processes", None),
-                         ("(--max-iterations 7)", "(maxiter=7)"), ("--gpus", "gpus"), ("--rtol", "rtol")):
+                         ("(--max-iterations 7)", "(maxiter=7)"), ("--gpus", "gpus"), ("--rtol", "rtol"), ("Use --tune no.", "Use tune=False."),
+                         ("(--symmetry-tolerance, 1e-09 now)", "(symmetry_tolerance, 1e-09 now)")):
         assert _core.as_python_spells(text) == (python or text)
 
 

@@ -34,7 +34,7 @@ class Machines(unittest.TestCase):
 
     def test_machines_are_drawn(self):
         picture = self.drawn("show", "lassen", "--plot", "a.svg")
-        for words in ("on_node", "32 ranks", "device_to_host, 1 processes"):
+        for words in ("on_node", "32 ranks", "device_to_host, 1 process"):
             self.assertIn(words, picture)
         self.assertIn("frontier-ready", self.drawn("compare", "frontier", "frontier-ready", "--plot", "a.svg"))
 

@@ -107,7 +107,7 @@ std::vector<double> CommunicationAlone::of(SolveOptions const& solve) {
   if ((solve.method != Method::cg && solve.method != Method::pipelined_cg) ||
       solve.preconditioner == PreconditionerKind::chebyshev)
     throw Error(ErrorCode::usage,
-                fmt::format("the communication of {} with preconditioner {} alone (that of cg and "
+                fmt::format("the communication of {} with preconditioner {} alone is refused (that of cg and "
                             "pipelined-cg with one product an iteration is known).",
                             name(solve.method), name(solve.preconditioner)));
   bool const one_sum = has_one_sum(solve);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <span>
 
+#include "base/counted.hpp"
+
 namespace hostless {
 namespace {
 
@@ -47,7 +49,7 @@ Compared Answers::compare(std::string const& question, Answer answer, std::int64
   result.differs = !what.empty();
   result.bits = result.differs   ? "DIFFER: " + what
                 : others.empty() ? "first"
-                : is_first       ? fmt::format("equal for {} iterations", brief_iterations)
+                : is_first       ? fmt::format("equal for {}", counted(brief_iterations, "iteration"))
                                  : "equal";
   if (is_first) others.push_back(std::move(answer));
   return result;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "bench/device_communication.hpp"
 #include "hostless/plan/summary.hpp"
 #include "hostless/solve/solver.hpp"
@@ -61,17 +62,19 @@ std::string head(char const* first) {
 void check_device_options(MessageOptions& o, bool is_ping_pong) {
   if (o.sums > 0 && o.gpus == 0)
     throw Error(ErrorCode::usage,
-                "--sums without a GPU (ranks of the processor are timed with one). Use --gpus, or drop it.");
+                "--sums without a GPU is refused (ranks of the processor are timed with one). Use --gpus, or "
+                "drop it.");
   if (o.gpus > 0 && (!o.load.empty() || o.fields != 1 || o.item_bytes != sizeof(double)))
-    throw Error(
-        ErrorCode::usage,
-        "--load, --fields or --item-bytes with --gpus (a kernel's halo is a solve's: of a matrix, one "
-        "fp64 vector). Drop them, or --gpus.");
+    throw Error(ErrorCode::usage,
+                "--load, --fields or --item-bytes with --gpus are refused (a kernel's halo is a solve's: of "
+                "a matrix, one "
+                "fp64 vector). Drop them, or --gpus.");
   for (int const values : o.values)
     if (o.gpus > 0 && values > Exchange::widest_sum)
-      throw Error(ErrorCode::usage,
-                  fmt::format("--values {} with --gpus (a sum of kernels carries 1 to {}). Use fewer.",
-                              values, Exchange::widest_sum));
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("--values {} with --gpus is refused (a sum of kernels carries 1 to {}). Use fewer.",
+                      values, Exchange::widest_sum));
   if (o.gpus > 0 && is_ping_pong &&
       (started_by_mpi() || (!o.ranks.transport.empty() && o.ranks.transport != "threads")))
     throw Error(ErrorCode::usage,
@@ -92,8 +95,8 @@ int time_device_ping_pong(MessageOptions const& o, Transport& transport) {
   report["ranks"] = ranks;
   report["gpu"] = gpu::library().facts(0).name;
   report["pingpong"] = Json::array();
-  table.line(fmt::format("{} ranks on {} GPUs: one way, half of there and back, by the kernel's clock", ranks,
-                         used));
+  table.line(fmt::format("{} on {}: one way, half of there and back, by the kernel's clock",
+                         counted(ranks, "rank"), counted(used, "GPU")));
   table.line(fmt::format("{:>9} {:>9} {:7}{}  {:>10}", "ranks", "bytes", "by", head(""), "MB/s"));
   for (auto const& [first, second] : pairs) {
     auto const timings =
@@ -138,9 +141,9 @@ int time_device_halo(MessageOptions const& o, Transport& transport) {
   what.exchanges = false;
   auto const alone = bench::device_steps(matrix, run_of(o), what, o.measure.protocol);
   Table const table(o, transport);
-  table.line(fmt::format("{}: {} ranks on {} GPUs ({}), route {}, at most {} bytes sent by a rank",
-                         o.input.describe(), group.size(), o.gpus, with_halo.device,
-                         name(matrix.plan().route), most_bytes));
+  table.line(fmt::format("{}: {} on {} ({}), route {}, at most {} sent by a rank", o.input.describe(),
+                         counted(group.size(), "rank"), counted(o.gpus, "GPU"), with_halo.device,
+                         name(matrix.plan().route), counted(most_bytes, "byte")));
   table.line(with_halo.kernel);
   table.line(head(fmt::format("{:20}", "").c_str()));
   table.line(fmt::format("{:20} {}", fmt::format("exchange and sum{}", sums > 1 ? "s" : ""),
@@ -166,10 +169,10 @@ int time_device_sums(MessageOptions const& o, Transport& transport) {
   Table const table(o, transport);
   Json report = device_report("allreduce", o, transport);
   report["allreduce"] = Json::array();
-  table.line(fmt::format(
-      "{} ranks on {} GPUs: sums of doubles over all blocks of all of them, by the kernel's clock; barrier: "
-      "the median from a block's arrival until all have decided",
-      transport.group().size(), o.gpus));
+  table.line(
+      fmt::format("{} on {}: sums of doubles over all blocks of all of them, by the kernel's clock; barrier: "
+                  "the median from a block's arrival until all have decided",
+                  counted(transport.group().size(), "rank"), counted(o.gpus, "GPU")));
   table.line(fmt::format("{} {:>10}", head(fmt::format("{:>7} {:8}", "doubles", "").c_str()), "barrier"));
   for (int const values : o.values) {
     gpu::Communication what;

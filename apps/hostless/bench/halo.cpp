@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/counted.hpp"
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/store.hpp"
 #include "hostless/plan/summary.hpp"
@@ -40,9 +41,10 @@ std::vector<ExchangePlan> loaded_plans(MessageOptions const& o, Group& group, be
   group.together([&] {
     set = load_plans(o.load);
     if (static_cast<int>(set.plans.size()) != group.size())
-      throw Error(ErrorCode::usage, fmt::format("{}: plans of {} ranks among {} (each rank has one). Use "
-                                                "--ranks {}.",
-                                                o.load, set.plans.size(), group.size(), set.plans.size()));
+      throw Error(ErrorCode::usage,
+                  fmt::format("{}: plans of {} among {} (each rank has one). Use "
+                              "--ranks {}.",
+                              o.load, counted(set.plans.size(), "rank"), group.size(), set.plans.size()));
     auto const complaints = check(set.plans, set.patterns);
     if (!complaints.empty())
       throw Error(ErrorCode::bad_input, fmt::format("{}: {} (these plans carry out no exchange). Look at "
@@ -93,9 +95,10 @@ std::vector<ExchangePlan> halo_plans(MessageOptions const& o, Group& group, benc
   if (!o.queue.empty() && what.plan.route != Route::direct)
     throw Error(
         ErrorCode::usage,
-        fmt::format("route {} with --queue (its messages go from each rank directly to each that needs "
-                    "them). Use plans of the route direct.",
-                    name(what.plan.route)));
+        fmt::format(
+            "route {} with --queue is refused (its messages go from each rank directly to each that needs "
+            "them). Use plans of the route direct.",
+            name(what.plan.route)));
   return plans;
 }
 
@@ -116,10 +119,10 @@ std::string describe_halo(MessageOptions const& o, Group& group, bench::Halo con
     report["plan"] = summary["total"];
     report["per_rank"] = summary["per_rank"];
   }
-  return fmt::format("{}: {} ranks, {}, route {}, at most {} bytes in {} messages sent by a rank", input,
-                     group.size(),
+  return fmt::format("{}: {}, {}, route {}, at most {} in {} sent by a rank", input,
+                     counted(group.size(), "rank"),
                      o.gpu_transport.empty() ? report["transport"].get<std::string>() : o.gpu_transport,
-                     name(what.plan.route), most_bytes, most_messages);
+                     name(what.plan.route), counted(most_bytes, "byte"), counted(most_messages, "message"));
 }
 
 int time_halo(MessageOptions const& o, Transport& transport) {

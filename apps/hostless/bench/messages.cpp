@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/counted.hpp"
 #include "bench/communication.hpp"
 #include "bench/queued.hpp"
 #include "exchange/gpu/exchange_library.hpp"
@@ -63,7 +64,7 @@ std::vector<std::pair<int, int>> MessageOptions::pairs_of(int ranks_) const {
     throw Error(ErrorCode::usage, "a ping-pong of one rank (two answer each other). Use --ranks 2.");
   if (!pair.empty() && pair.size() != 2)
     throw Error(ErrorCode::usage,
-                fmt::format("{} ranks in --pair (a pair has two). Use --pair 0,1.", pair.size()));
+                fmt::format("{} in --pair (a pair has two). Use --pair 0,1.", counted(pair.size(), "rank")));
   if (!pair.empty()) {
     bench::check_ping_pong({pair[0], pair[1], {}}, ranks_);
     return {{pair[0], pair[1]}};
@@ -93,8 +94,8 @@ int time_ping_pong(MessageOptions const& o, Transport& transport) {
   Json report = bench_report("pingpong", o.provenance, transport);
   report["memory"] = o.memory;
   report["pingpong"] = Json::array();
-  table.line(fmt::format("{} ranks, {}, memory of the {}: one way, half of there and back", group.size(),
-                         transport.capabilities().transport, o.memory));
+  table.line(fmt::format("{}, {}, memory of the {}: one way, half of there and back",
+                         counted(group.size(), "rank"), transport.capabilities().transport, o.memory));
   table.line(head_of(Timed::pingpong));
   for (auto const& [first, second] : pairs) {
     bench::PingPong const what{first, second, o.sizes_or_default(), memory.get()};
@@ -128,8 +129,8 @@ int time_sums(MessageOptions const& o, Transport& transport) {
   Table const table(o, transport);
   Json report = bench_report("allreduce", o.provenance, transport);
   report["allreduce"] = Json::array();
-  table.line(fmt::format("{} ranks, {}: sums of doubles over all of them", transport.group().size(),
-                         transport.capabilities().transport));
+  table.line(fmt::format("{}, {}: sums of doubles over all of them",
+                         counted(transport.group().size(), "rank"), transport.capabilities().transport));
   table.line(head_of(Timed::allreduce));
   for (Sums const& sums : all) {
     for (int const values : o.values) {

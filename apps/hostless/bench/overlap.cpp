@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "hostless/solve/report.hpp"
 
 namespace hostless {
@@ -40,8 +41,8 @@ IterationTimes OverlapBench::traced(SolveOptions how, std::vector<double> const&
   }
   if (result.iteration_times.clock == IterationTimes::Clock::none)
     throw Error(ErrorCode::environment,
-                fmt::format("a trace of {} iterations ({}) without a whole one after the first. Use more.",
-                            result.iterations, name(result.status)));
+                fmt::format("a trace of {} ({}) without a whole one after the first. Use more.",
+                            counted(result.iterations, "iteration"), name(result.status)));
   return result.iteration_times;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "answers.hpp"
+#include "base/counted.hpp"
 #include "bench.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "numbers.hpp"
@@ -154,7 +155,7 @@ class PapersBench {
     group_.barrier();
     Result const& result = row.result = solver.solve();
     if (result.iterations == 0 || !std::isfinite(result.true_relative_residual)) {
-      row.error = fmt::format("{} after {} iterations{}", name(result.status), result.iterations,
+      row.error = fmt::format("{} after {}{}", name(result.status), counted(result.iterations, "iteration"),
                               result.message.empty() ? "" : ": " + result.message);
       return;
     }
@@ -293,9 +294,9 @@ void measure_matrix(PapersOptions const& o, std::vector<papers::Variant> const& 
     PapersBench bench(o, variants, input, transport);
     report.matrix()["rows"] = bench.matrix().global_rows();
     report.matrix()["entries"] = bench.matrix().global_entries();
-    report.line(fmt::format("{}: {} rows, {} entries, {}{}", matrix.name, bench.matrix().global_rows(),
-                            bench.matrix().global_entries(), input.generated() ? "stand-in: " : "",
-                            input.describe()));
+    report.line(fmt::format("{}: {}, {}, {}{}", matrix.name, counted(bench.matrix().global_rows(), "row"),
+                            counted(bench.matrix().global_entries(), "entry", "entries"),
+                            input.generated() ? "stand-in: " : "", input.describe()));
     for (papers::Variant const& variant : variants) {
       PapersRow const row = bench.measure(variant);
       outcome.solved += row.error.empty() ? 1 : 0;
@@ -318,12 +319,12 @@ int papers_on_rank(PapersOptions const& o, Transport& transport) {
   auto const matrices = papers::matrices_of(table, o.only);
   auto const variants = papers::variants_of(table, o.variants, ranks, o.work.gpus() > 0);
   Report report(o, transport);
-  report.line(
-      fmt::format("table {}: {} ranks ({}), {}, {} timed solves of {}", table.name, ranks,
-                  transport.capabilities().transport,
-                  o.work.gpus() > 0 ? fmt::format("{} GPUs", o.work.gpus()) : "the processor", o.repeats(),
-                  table.rtol > 0 ? fmt::format("relative residual {:g}", table.rtol)
-                                 : fmt::format("{} iterations", o.iterations.value_or(table.iterations))));
+  report.line(fmt::format("table {}: {} ({}), {}, {} of {}", table.name, counted(ranks, "rank"),
+                          transport.capabilities().transport,
+                          o.work.gpus() > 0 ? counted(o.work.gpus(), "GPU") : "the processor",
+                          counted(o.repeats(), "timed solve"),
+                          table.rtol > 0 ? fmt::format("relative residual {:g}", table.rtol)
+                                         : counted(o.iterations.value_or(table.iterations), "iteration")));
   report.line(fmt::format("  {:26} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "variant", "best us", "median us",
                           "worst us", "iterations", "true residual", "bits"));
   Outcome outcome;
@@ -396,16 +397,18 @@ void add_bench_papers(CLI::App& bench, Arguments const& arguments, std::function
       if (int const columns = static_cast<int>(o->work.taken.number("rhs_columns")); columns > 1)
         throw Error(
             ErrorCode::usage,
-            fmt::format("--rhs-columns {} with the papers' variants (their times, flops and bytes are of "
-                        "one right-hand side). Drop it, or use bench solve.",
-                        columns));
+            fmt::format(
+                "--rhs-columns {} with the papers' variants is refused (their times, flops and bytes are of "
+                "one right-hand side). Drop it, or use bench solve.",
+                columns));
       for (char const* const list : {"--only", "--variants"})
         if (c->count(list) > 0 && c->get_option(list)->as<std::string>().empty())
-          throw Error(ErrorCode::usage,
-                      fmt::format("{} without a name (nothing is chosen). Name some, or drop it.", list));
+          throw Error(
+              ErrorCode::usage,
+              fmt::format("{} without a name is refused (nothing is chosen). Name some, or drop it.", list));
       if (c->count("--by-cpu") > 0 && o->work.gpus() == 0)
         throw Error(ErrorCode::usage,
-                    "--by-cpu without a GPU (it carries between GPUs). Use --gpus 2, or drop it.");
+                    "--by-cpu without a GPU is refused (it carries between GPUs). Use --gpus 2, or drop it.");
       auto const matrices = papers::matrices_of(table, o->only);
       if (c->count("--matrices") > 0) papers::check_folder(o->folder);
       check_symmetry_tolerance(o->work.taken, o->folder.empty());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.hpp"
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 #include "lists.hpp"
@@ -135,7 +136,8 @@ std::vector<Variant> variants_of(Table const& table, std::string const& names, i
 
 std::string obstacle(Variant const& variant, int ranks, bool on_gpus) {
   if (variant.ranks == Ranks::one && ranks > 1)
-    return fmt::format("{} with {} ranks (it is of one). Use --ranks 1 or --gpus 1", variant.name, ranks);
+    return fmt::format("{} with {} (it is of one). Use --ranks 1 or --gpus 1", variant.name,
+                       counted(ranks, "rank"));
   if (variant.ranks == Ranks::several && ranks == 1)
     return fmt::format("{} with one rank (there is nothing to exchange). Use --ranks 2 or --gpus 2",
                        variant.name);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/counted.hpp"
 #include "bench/life.hpp"
 #include "bench/queue_messages.hpp"
 #include "bench/stream_life.hpp"
@@ -56,14 +57,15 @@ void add_queue(CLI::App& command, std::string& queue) {
 namespace {
 
 Error run_of_no_stream() {
-  return Error(ErrorCode::usage,
-               "--run without --queue peer (nothing else is a stream's work here). Drop it, or name that "
-               "queue.");
+  return Error(
+      ErrorCode::usage,
+      "--run without --queue peer is refused (nothing else is a stream's work here). Drop it, or name that "
+      "queue.");
 }
 Error too_many_ranks(MessageOptions const& o) {
-  return Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (their streams share one). Add "
+  return Error(ErrorCode::usage, fmt::format("{} on {} (their streams share one). Add "
                                              "--oversubscribe, or use as many GPUs.",
-                                             o.ranks.ranks, o.gpus));
+                                             counted(o.ranks.ranks, "rank"), counted(o.gpus, "GPU")));
 }
 
 }  // namespace
@@ -72,21 +74,25 @@ void check_queue_options(MessageOptions& o, std::string_view bench) {
   bool const is_peer = o.queue == "peer", is_stream = is_peer || o.queue == "nccl";
   if (!o.queue_run.empty() && !is_stream) throw run_of_no_stream();
   if (o.processor_time && !is_peer)
-    throw Error(ErrorCode::usage,
-                "--processor-time without --queue peer (elsewhere processors send). Drop it, or name that "
-                "queue.");
+    throw Error(
+        ErrorCode::usage,
+        "--processor-time without --queue peer is refused (elsewhere processors send). Drop it, or name that "
+        "queue.");
   if (o.queue.empty()) return;
   if (o.sums > 0)
-    throw Error(ErrorCode::usage,
-                fmt::format("--sums {} with --queue (it adds nothing up). Drop one of them.", o.sums));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--sums {} with --queue is refused (it adds nothing up). Drop one of them.", o.sums));
   if (o.memory == "gpu")
     throw Error(ErrorCode::usage,
-                "--memory gpu with --queue (peer's messages lie in GPUs, those of other queues in the host). "
+                "--memory gpu with --queue is refused (peer's messages lie in GPUs, those of other queues in "
+                "the host). "
                 "Drop --memory.");
   if (!is_stream && (o.gpus > 0 || o.oversubscribe))
-    throw Error(ErrorCode::usage, fmt::format("--gpus or --oversubscribe with --queue {} (its work is the "
-                                              "host's). Drop them, or use --queue peer.",
-                                              o.queue));
+    throw Error(ErrorCode::usage,
+                fmt::format("--gpus or --oversubscribe with --queue {} is refused (its work is the "
+                            "host's). Drop them, or use --queue peer.",
+                            o.queue));
   if (!is_stream) return;
   if (bench == "halo")
     throw Error(
@@ -100,13 +106,13 @@ void check_queue_options(MessageOptions& o, std::string_view bench) {
         "--queue nccl of bench pingpong (what two ranks have moves both ways at once: nothing goes to and "
         "fro). Use bench life, or another queue.");
   if (!is_peer && o.oversubscribe)
-    throw Error(
-        ErrorCode::usage,
-        "--oversubscribe with --queue nccl (it connects ranks with a GPU each). Drop it, or use peer.");
+    throw Error(ErrorCode::usage,
+                "--oversubscribe with --queue nccl is refused (it connects ranks with a GPU each). Drop it, "
+                "or use peer.");
   if (o.gpus < 1)
     throw Error(ErrorCode::usage,
-                fmt::format("--queue {} without GPUs (their streams do the work). Use --gpus 2{}.", o.queue,
-                            is_peer ? ", or --gpus 1 with --oversubscribe" : ""));
+                fmt::format("--queue {} without GPUs is refused (their streams do the work). Use --gpus 2{}.",
+                            o.queue, is_peer ? ", or --gpus 1 with --oversubscribe" : ""));
   if (started_by_mpi() || (!o.ranks.transport.empty() && o.ranks.transport != "threads"))
     throw Error(
         ErrorCode::usage,
@@ -139,9 +145,8 @@ int time_stream_queue(MessageOptions const& o, Transport& transport,
   report["queue"] = o.queue;
   report["gpus"] = o.gpus;
   report["pingpong"] = Json::array();
-  table.line(
-      fmt::format("{} ranks on {} GPUs, queue {}: there and back; pack, send, wait, unpack on each side",
-                  transport.group().size(), o.gpus, o.queue));
+  table.line(fmt::format("{} on {}, queue {}: there and back; pack, send, wait, unpack on each side",
+                         counted(transport.group().size(), "rank"), counted(o.gpus, "GPU"), o.queue));
   table.line(fmt::format("{:>12} {:9} {:6} {:>10} {:>10} {:>10} {:>12}", "bytes", "by", "run", "best us",
                          "median us", "worst us", "GB/s one way"));
   for (auto const& [first, second] : pairs) {
@@ -170,9 +175,9 @@ int time_stream_queue(MessageOptions const& o, Transport& transport,
         bench::ProcessorTime const& p = timing.processor;
         row["queued_beforehand"] = {
             {"round_trips", p.trips}, {"wall_s", p.wall_s}, {"processor_s", p.busy_s}};
-        table.line(fmt::format(
-            "{:12} {} round trips queued beforehand: {:.1f} ms, processors busy for {:.2f} % of it", "",
-            p.trips, 1e3 * p.wall_s, 100 * p.busy_s / p.wall_s));
+        table.line(fmt::format("{:12} {} queued beforehand: {:.1f} ms, processors busy for {:.2f} % of it",
+                               "", counted(p.trips, "round trip"), 1e3 * p.wall_s,
+                               100 * p.busy_s / p.wall_s));
       }
       report["pingpong"].push_back(row);
     }
@@ -212,8 +217,8 @@ int time_queue_ping_pong(MessageOptions const& o, Transport& below) {
   Json report = bench_report("pingpong", o.provenance, transport);
   report["queue"] = o.queue;
   report["pingpong"] = Json::array();
-  table.line(fmt::format("{} ranks, {}, queue {}: pack, message, unpack; one way, half of there and back",
-                         group.size(), transport.capabilities().transport, o.queue));
+  table.line(fmt::format("{}, {}, queue {}: pack, message, unpack; one way, half of there and back",
+                         counted(group.size(), "rank"), transport.capabilities().transport, o.queue));
   table.line(head("bytes"));
   for (auto const& [first, second] : pairs) {
     bench::QueuePingPong const what{queue_type_from(o.queue.c_str()), first, second, o.sizes_or_default()};
@@ -306,9 +311,9 @@ int time_stream_life(LifeOptions const& o, Transport& transport) {
   Table const table(o.common, transport);
   Json report = life_report(o, transport, what);
   report["gpus"] = o.common.gpus;
-  table.line(fmt::format("Life on {} x {} cells, {} x {} ranks on {} GPUs, queue {}: a step", what.rows,
-                         what.columns, what.ranks_along[0], what.ranks_along[1], o.common.gpus,
-                         o.common.queue));
+  table.line(fmt::format("Life on {} x {} cells, {} x {} ranks on {}, queue {}: a step", what.rows,
+                         what.columns, what.ranks_along[0], what.ranks_along[1],
+                         counted(o.common.gpus, "GPU"), o.common.queue));
   table.line(head("run"));
   bool right = true;
   std::optional<bench::Timing> host;  // first, because the others are held against it
@@ -351,8 +356,8 @@ int time_processor_life(LifeOptions const& o, Transport& transport) {
   report["gpus"] = o.common.gpus;
   report["memory"] = o.common.memory;
   table.line(fmt::format(
-      "Life on {} x {} cells, {} x {} ranks on {} GPUs, {}: a step; processors send from memory of the {}",
-      what.rows, what.columns, what.ranks_along[0], what.ranks_along[1], o.common.gpus,
+      "Life on {} x {} cells, {} x {} ranks on {}, {}: a step; processors send from memory of the {}",
+      what.rows, what.columns, what.ranks_along[0], what.ranks_along[1], counted(o.common.gpus, "GPU"),
       transport.capabilities().transport, o.common.memory));
   table.line(head("run"));
   bench::LifeTiming const timing = bench::stream_life(
@@ -382,9 +387,9 @@ int time_life(LifeOptions const& o, Transport& below) {
     right = right && timings[k].is_right;
   }
   table.line(fmt::format(
-      "Life on {} x {} cells, {} x {} ranks, {}, queue {}: a step, {} messages and {} bytes sent by a rank",
-      what.rows, what.columns, what.ranks_along[0], what.ranks_along[1], transport.capabilities().transport,
-      o.common.queue, timings[0].messages, timings[0].bytes));
+      "Life on {} x {} cells, {} x {} ranks, {}, queue {}: a step, {} and {} sent by a rank", what.rows,
+      what.columns, what.ranks_along[0], what.ranks_along[1], transport.capabilities().transport,
+      o.common.queue, counted(timings[0].messages, "message"), counted(timings[0].bytes, "byte")));
   table.line(head("cells"));
   auto const cells = static_cast<double>(what.rows * what.columns);
   for (std::size_t k = 0; k < drivers.size(); ++k) {
@@ -405,10 +410,10 @@ void check_life_options(LifeOptions& o, bool names_queue) {
                 "more than two axes in --size or --ranks-along (Life has two). Give one or two numbers.");
   bool const by_processors = common.gpus > 0 && !names_queue;
   if (common.memory == "gpu" && !by_processors)
-    throw Error(
-        ErrorCode::usage,
-        "--memory gpu without --gpus, or with --queue (it says where processors send halos from). Use "
-        "--gpus alone.");
+    throw Error(ErrorCode::usage,
+                "--memory gpu without --gpus, or with --queue is refused (it says where processors send "
+                "halos from). Use "
+                "--gpus alone.");
   if (!by_processors) return check_queue_options(common, "life");
   if (!common.queue_run.empty()) throw run_of_no_stream();
   if (common.ranks.ranks == 0 && !started_by_mpi()) common.ranks.ranks = common.gpus;

@@ -236,10 +236,12 @@ void check_rows(MessageOptions const& o) {
                 "--transports under mpirun (each is started by this command). Drop mpirun, or --transports.");
   bool const has_gpus = std::any_of(rows.begin(), rows.end(), is_of_gpus);
   if (!has_gpus && (o.gpus > 0 || o.oversubscribe || o.sums > 0))
-    throw Error(ErrorCode::usage,
-                fmt::format("--gpus, --oversubscribe or --sums with --transports {} (none is of GPUs). Add "
-                            "peer, or drop them.",
-                            o.transports));
+    throw Error(
+        ErrorCode::usage,
+        fmt::format(
+            "--gpus, --oversubscribe or --sums with --transports {} is refused (none is of GPUs). Add "
+            "peer, or drop them.",
+            o.transports));
 }
 
 int time_rows(Timed what, MessageOptions const& o, CLI::App& command) {

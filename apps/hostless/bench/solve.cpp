@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "answers.hpp"
+#include "base/counted.hpp"
 #include "bench.hpp"
 #include "hostless/solve/symmetry.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -53,7 +54,8 @@ std::string runs_of(BenchOptions const& o) {
 std::vector<GpuTransport> gpu_transports_of(BenchOptions const& o) {
   if (o.work.gpus() == 0 && !o.gpu_transports.empty())
     throw Error(ErrorCode::usage,
-                "--gpu-transports without a GPU (nothing is carried between any). Use --gpus 2, or drop it.");
+                "--gpu-transports without a GPU is refused (nothing is carried between any). Use --gpus 2, "
+                "or drop it.");
   std::vector<GpuTransport> gpu_transports;
   for (std::string const& word : words_in(o.gpu_transports.empty() ? "peer" : o.gpu_transports))
     gpu_transports.push_back(gpu_transport_from(word.c_str()));
@@ -90,8 +92,9 @@ std::vector<Way> ways_of(BenchOptions const& o) {
         add_ways({route, method_from(method.c_str()), preconditioner_from(kind.c_str()), RunKind::host}, o,
                  ways);
   if (o.work.taken.is_given("lanes") && std::none_of(ways.begin(), ways.end(), has_threads))
-    throw Error(ErrorCode::usage,
-                "--lanes without the persistent run of the processor (no other has them). Drop it.");
+    throw Error(
+        ErrorCode::usage,
+        "--lanes without the persistent run of the processor is refused (no other has them). Drop it.");
   auto const compares = [](Way const& way) { return symmetry_for(way.method) == Symmetry::required; };
   check_symmetry_tolerance(o.work.taken, o.input.generated(),
                            std::any_of(ways.begin(), ways.end(), compares) ? "" : "--methods " + o.methods);
@@ -100,15 +103,17 @@ std::vector<Way> ways_of(BenchOptions const& o) {
   };
   if (o.work.solve_options(RunKind::host).chebyshev != ChebyshevOptions() &&
       std::none_of(ways.begin(), ways.end(), is_polynomial))
-    throw Error(ErrorCode::usage,
-                "--chebyshev options without preconditioner chebyshev (no other has them). Drop them.");
-  if (o.overlap && o.work.taken.number("rhs_columns") > 1)
     throw Error(
         ErrorCode::usage,
-        "--overlap with --rhs-columns (what it measures is of one right-hand side). Drop one of them.");
+        "--chebyshev options without preconditioner chebyshev are refused (no other has them). Drop them.");
+  if (o.overlap && o.work.taken.number("rhs_columns") > 1)
+    throw Error(ErrorCode::usage,
+                "--overlap with --rhs-columns is refused (what it measures is of one right-hand side). Drop "
+                "one of them.");
   auto const is_host = [](Way const& way) { return way.run == RunKind::host; };
   if (o.host_iterations > 0 && std::none_of(ways.begin(), ways.end(), is_host))
-    throw Error(ErrorCode::usage, "--host-iterations without the run host (it alone has them). Drop it.");
+    throw Error(ErrorCode::usage,
+                "--host-iterations without the run host is refused (it alone has them). Drop it.");
   return ways;
 }
 
@@ -223,7 +228,7 @@ class SolveBench {
     group_.barrier();
     Result const& result = row.result = solver.solve();
     if (result.status == Status::peer_lost || result.iterations == 0) {
-      row.error = fmt::format("{} after {} iterations{}", name(result.status), result.iterations,
+      row.error = fmt::format("{} after {}{}", name(result.status), counted(result.iterations, "iteration"),
                               result.message.empty() ? "" : ": " + result.message);
       exit_code_ = hostless::exit_code(result.status);
     } else if (timed) {
@@ -370,11 +375,12 @@ int bench_on_rank(BenchOptions const& o, Transport& transport) {
   report["entries"] = bench.matrix().global_entries();
   report["asked_iterations"] = o.iterations;
   report["solves"] = Json::array();
-  print_row(o, first,
-            fmt::format("{}: {} rows, {} entries, {} ranks ({}), {}", o.input.describe(),
-                        bench.matrix().global_rows(), bench.matrix().global_entries(), group.size(),
-                        transport.capabilities().transport,
-                        o.work.gpus() > 0 ? fmt::format("{} GPUs", o.work.gpus()) : "the processor"));
+  print_row(
+      o, first,
+      fmt::format("{}: {}, {}, {} ({}), {}", o.input.describe(), counted(bench.matrix().global_rows(), "row"),
+                  counted(bench.matrix().global_entries(), "entry", "entries"), counted(group.size(), "rank"),
+                  transport.capabilities().transport,
+                  o.work.gpus() > 0 ? counted(o.work.gpus(), "GPU") : "the processor"));
   print_row(
       o, first,
       fmt::format("{:20} {:11} {:7} {:>10}{} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",

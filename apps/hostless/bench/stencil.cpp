@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/counted.hpp"
 #include "base/processors.hpp"
 #include "file_names.hpp"
 #include "hostless/base/error.hpp"
@@ -247,12 +248,12 @@ int time_stencil(StencilBench const& o, Transport& transport, PlainLoops const& 
   report["paired_speedup"] = times.paired;
   report["bits"] = equal ? "equal" : "different";
   if (o.measure.prints_table()) {
-    hostless::print(
-        "{}, {} cells, {}: {} ranks ({}), {}, {} in a pass; plain loop: {} threads\n", o.grid.problem,
-        shape_text(o.grid.size), report["type"].get<std::string>(), group.size(),
-        fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "),
-        run.shares_cells() ? "arrays that all share" : fmt::format("{} steps between exchanges", run.depth()),
-        run.block_steps(), plain[best]->threads());
+    hostless::print("{}, {} cells, {}: {} ({}), {}, {} in a pass; plain loop: {}\n", o.grid.problem,
+                    shape_text(o.grid.size), report["type"].get<std::string>(), counted(group.size(), "rank"),
+                    fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "),
+                    run.shares_cells() ? "arrays that all share"
+                                       : fmt::format("{} between exchanges", counted(run.depth(), "step")),
+                    run.block_steps(), counted(plain[best]->threads(), "thread"));
     print("{:10} {:>10} {:>10} {:>10} {:>16} {:>10}\n", "", "best us", "median us", "worst us",
           "million cells/s", bandwidth > 0 ? "of memory" : "");
     print("{}{}", line_of("stencil", times.stencil, report["stencil"]),
@@ -305,8 +306,9 @@ void run_rivals(StencilBench const& o, Rivals& rivals) {
 int run_variants(StencilBench& o, Arguments const& arguments) {
   auto const refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   if (!o.grid.boundary.empty())
-    refuse("--boundary with --variants or --gpus (the ends of those grids stay as given). Drop it.");
-  if (o.no_bandwidth) refuse("--no-bandwidth with --variants (none is measured). Drop it.");
+    refuse(
+        "--boundary with --variants or --gpus is refused (the ends of those grids stay as given). Drop it.");
+  if (o.no_bandwidth) refuse("--no-bandwidth with --variants is refused (none is measured). Drop it.");
   bool const on_gpus = !o.gpus.devices().empty();
   if (on_gpus && o.overlap) refuse("--overlap on GPUs (it is of ranks of the processor). Drop it.");
   if (on_gpus && o.latency_us > 0)
@@ -315,7 +317,7 @@ int run_variants(StencilBench& o, Arguments const& arguments) {
     refuse(
         fmt::format("--transport {} on GPUs (they reach each other's memory). Drop it.", o.ranks.transport));
   if (o.latency_us > 0 && !o.ranks.transport.empty() && o.ranks.transport != "threads")
-    refuse(fmt::format("--latency-us with --transport {} (ranks need one clock). Use threads.",
+    refuse(fmt::format("--latency-us with --transport {} is refused (ranks need one clock). Use threads.",
                        o.ranks.transport));
   VariantsWish wish;
   wish.grid = &o.grid;
@@ -338,9 +340,10 @@ int run_variants(StencilBench& o, Arguments const& arguments) {
     bool const are_threads =
         o.ranks.transport == "threads" || (o.ranks.transport.empty() && !started_by_mpi());
     if (!are_threads)
-      refuse(fmt::format(
-          "--rival with ranks of {} (they wait beside it, on its processors). Use threads or GPUs.",
-          o.ranks.transport.empty() ? "mpirun" : "--transport " + o.ranks.transport));
+      refuse(
+          fmt::format("--rival with ranks of {} is refused (they wait beside it, on its processors). Use "
+                      "threads or GPUs.",
+                      o.ranks.transport.empty() ? "mpirun" : "--transport " + o.ranks.transport));
     wish.report = &report;
     rivals.try_out();
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/counted.hpp"
 #include "bench/delayed_transport.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/solve/iteration_times.hpp"
@@ -250,8 +251,8 @@ std::string line_of(Json const& row) {
 void tell_variants(VariantsWish const& o, Json const& report) {
   std::string const latency =
       o.latency_us > 0 ? fmt::format(" and {:g} us of latency", o.latency_us) : std::string();
-  hostless::print("{}, {} cells, {}: {} ranks ({}), {}{}{}\n", o.grid->problem, shape_text(o.grid->size),
-                  report["type"].get<std::string>(), report["ranks"].get<int>(),
+  hostless::print("{}, {} cells, {}: {} ({}), {}{}{}\n", o.grid->problem, shape_text(o.grid->size),
+                  report["type"].get<std::string>(), counted(report["ranks"].get<int>(), "rank"),
                   fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "),
                   report["transport"].get<std::string>(), latency, o.no_compute ? ", nothing computed" : "");
   hostless::print(

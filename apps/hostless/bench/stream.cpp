@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "bench/queued.hpp"
 #include "bench/stream_communication.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -46,7 +47,7 @@ void check_stream_options(MessageOptions& o) {
   if (o.memory == "host") static_cast<void>(gpu_transport_from(o.gpu_transport.c_str()));
   if (o.sums > 0)
     throw Error(ErrorCode::usage,
-                "--sums with --gpu-transport (they are of persistent kernels). Drop one of them.");
+                "--sums with --gpu-transport is refused (they are of persistent kernels). Drop one of them.");
   if (started_by_mpi()) return;
   if (o.gpus == 0) o.gpus = std::max(1, o.ranks.ranks);
   if (o.ranks.ranks == 0) o.ranks.ranks = o.gpus;
@@ -63,8 +64,8 @@ int time_stream_ping_pong(MessageOptions const& o, Transport& transport) {
   Table const table(o, transport);
   Json report = stream_report("pingpong", o, transport);
   report["pingpong"] = Json::array();
-  table.line(fmt::format("{} ranks on {} GPUs, {}: one way, half of there and back", group.size(), o.gpus,
-                         o.gpu_transport));
+  table.line(fmt::format("{} on {}, {}: one way, half of there and back", counted(group.size(), "rank"),
+                         counted(o.gpus, "GPU"), o.gpu_transport));
   table.line(fmt::format("{:7}{}", "by", head_of(Timed::pingpong)));
   for (auto const& [first, second] : pairs) {
     bench::PingPong const what{first, second, o.sizes_or_default()};
@@ -101,8 +102,8 @@ int time_stream_sums(MessageOptions const& o, Transport& transport) {
   Table const table(o, transport);
   Json report = stream_report("allreduce", o, transport);
   report["allreduce"] = Json::array();
-  table.line(fmt::format("{} ranks on {} GPUs, {}: doubles of every rank, brought to all of them",
-                         transport.group().size(), o.gpus, o.gpu_transport));
+  table.line(fmt::format("{} on {}, {}: doubles of every rank, brought to all of them",
+                         counted(transport.group().size(), "rank"), counted(o.gpus, "GPU"), o.gpu_transport));
   table.line(fmt::format("{:7}{}", "by", head_of(Timed::allreduce)));
   for (int const values : o.values)
     for (bench::QueuedTiming const& timing :

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "hostless/model/price.hpp"
 
 namespace hostless {
@@ -87,7 +88,7 @@ Figure figure_of_shared_volumes(MachineModel const& machine) {
     int const most = memory == MemoryKind::host ? machine.node.cores() : machine.node.gpus();
     for (int ranks = 1; ranks <= most; ranks = ranks < most && 2 * ranks > most ? most : 2 * ranks) {
       FigureLine& line = field.lines.emplace_back();
-      line.label = fmt::format("{} ranks", ranks);
+      line.label = counted(ranks, "rank");
       for (double bytes = 64; bytes <= 64 * largest; bytes *= 2) {
         line.x.push_back(bytes);
         line.y.push_back(price(machine, {MessageSpan::off_node, memory, bytes / ranks, 1, ranks}).seconds);
@@ -109,7 +110,8 @@ Figure figure_of_copies(MachineModel const& machine) {
   FigureField field{"copies", "bytes", "seconds", {}};
   for (CopyCosts const& costs : machine.costs.copies) {
     FigureLine& line = field.lines.emplace_back();
-    line.label = fmt::format("{}, {} processes", name(costs.direction), costs.processes);
+    line.label =
+        fmt::format("{}, {}", name(costs.direction), counted(costs.processes, "process", "processes"));
     line.dashed = costs.direction == CopyDirection::device_to_host;
     for (double bytes : sizes()) {
       line.x.push_back(bytes);

@@ -94,12 +94,14 @@ void check_request(FiguresRequest& o) {
   if (!pattern && (given || !o.gpus.empty()))
     throw Error(
         ErrorCode::usage,
-        fmt::format("a matrix or --gpus with figure {} (only 4.2 is of a matrix). Drop them.", o.figure));
+        fmt::format("a matrix or --gpus with figure {} is refused (only 4.2 is of a matrix). Drop them.",
+                    o.figure));
   if (pattern) {
     o.input.check_given();
     if (o.gpus.empty())
-      throw Error(ErrorCode::usage,
-                  "figure 4.2 without --gpus (it shows times by their number). Give --gpus 8,16,32.");
+      throw Error(
+          ErrorCode::usage,
+          "figure 4.2 without --gpus is refused (it shows times by their number). Give --gpus 8,16,32.");
   }
   check_names({{"--output", o.output}, {"--json", o.json}}, {{"the matrix", o.file}});
 }
@@ -135,12 +137,14 @@ void add_machine_figures(CLI::App& machine, std::function<int()>& work) {
     work = [o, of_problems, by_reading = reading->count() > 0] {
       for (CLI::Option const* option : of_problems)
         if (o->figure != "4.2" && option->count() > 0)
-          throw Error(ErrorCode::usage, fmt::format("{} with figure {} (only 4.2 is of a matrix). Drop it.",
-                                                    option->get_name(), o->figure));
+          throw Error(ErrorCode::usage,
+                      fmt::format("{} with figure {} is refused (only 4.2 is of a matrix). Drop it.",
+                                  option->get_name(), o->figure));
       if (by_reading && !o->figure.starts_with("4."))
         throw Error(
             ErrorCode::usage,
-            fmt::format("--reading with figure {} (closed forms are in 4.2 and 4.3). Drop it.", o->figure));
+            fmt::format("--reading with figure {} is refused (closed forms are in 4.2 and 4.3). Drop it.",
+                        o->figure));
       check_request(*o);
       return draw(*o);
     };

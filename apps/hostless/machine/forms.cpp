@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "hostless/model/closed_forms.hpp"
 #include "machine/forms_json.hpp"
 #include "machine/machine_commands.hpp"
@@ -72,8 +73,8 @@ int print_forms(FormsRequest const& o) {
                                   {"message_cap_bytes", forms.message_cap()},
                                   {"forms", json_of(forms, symbols)}}));
   if (o.json == "-") return 0;
-  print("{}: a node sends {} messages of {:.0f} bytes to {} nodes, {:.0f} % of the bytes twice\n",
-        machine.name, o.messages, o.bytes, o.nodes, 100 * o.duplicates);
+  print("{}: a node sends {} of {:.0f} bytes to {}, {:.0f} % of the bytes twice\n", machine.name,
+        counted(o.messages, "message"), o.bytes, counted(o.nodes, "node"), 100 * o.duplicates);
   print_table(forms, symbols);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/counts.hpp"
 #include "lists.hpp"
@@ -80,9 +81,9 @@ std::vector<PricedWay> ways_of(HaloRequest const& o, MachineModel const& machine
         ways.push_back({route,
                         path,
                         {},
-                        fmt::format("not counted: it cuts strips, and there are {} cells "
+                        fmt::format("not counted: it cuts strips, and there are {} "
                                     "(at most {} are dealt one by one)",
-                                    cells, most_cells)});
+                                    counted(cells, "cell"), most_cells)});
       continue;
     }
     ExchangeCounts const counts = cuts_items(route)
@@ -112,7 +113,8 @@ int print_halo(HaloRequest const& o) {
   std::string const cells = fmt::format("{}", fmt::join(o.size, " x ")),
                     along = fmt::format("{}", fmt::join(ranks_along(o, boxes), " x "));
   std::ignore = cheapest(ways);  // an error before anything is printed
-  print("{} cells in {} boxes, {} ranks on {} nodes\n", cells, along, o.ranks, nodes.nodes());
+  print("{} cells in {} boxes, {} on {}\n", cells, along, counted(o.ranks, "rank"),
+        counted(nodes.nodes(), "node"));
   print_ways(machine, ways, o.item_bytes);
   return 0;
 }

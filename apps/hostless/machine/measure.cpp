@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/whole_file.hpp"
 #include "bench/bursts.hpp"
@@ -159,8 +160,8 @@ MachineModel machine_of_here(MeasureRequest const& o, NodeMap const& nodes, std:
   machine.description = fmt::format("{}, measured over the {} transport",
                                     found.processor.empty() ? "a machine" : found.processor, transport);
   machine.sources["here"] =
-      fmt::format("measured and fitted by 'hostless machine measure', {} ranks on {} nodes, {} transport",
-                  nodes.ranks(), nodes.nodes(), transport);
+      fmt::format("measured and fitted by 'hostless machine measure', {} on {}, {} transport",
+                  counted(nodes.ranks(), "rank"), counted(nodes.nodes(), "node"), transport);
   machine.node = {found.sockets, std::max(1, found.cores / std::max(1, found.sockets)), 0, 1, 0, "here"};
   return machine;
 }
@@ -181,8 +182,8 @@ void time_all(MeasureRequest const& o, Transport& transport, std::vector<Job> co
     samples.add(p, seconds);
     is_timed = true;
     if (first && !o.quiet)
-      tell("{:>4} of {}: {:<9} {:>2} x {:>7.0f} bytes, {} ranks: {:.3f} us\n", number, jobs.size(),
-           name(p.span), p.messages, p.bytes, p.active_ranks, 1e6 * seconds);
+      tell("{:>4} of {}: {:<9} {:>2} x {:>7.0f} bytes, {}: {:.3f} us\n", number, jobs.size(), name(p.span),
+           p.messages, p.bytes, counted(p.active_ranks, "rank"), 1e6 * seconds);
     if (number % (jobs.size() / 10 + 1) == 0) group.together([&] { samples.keep(); });
   }
   if (is_timed) group.together([&] { samples.keep(); });
@@ -193,8 +194,8 @@ void add_sums(double seconds, NodeMap const& nodes, MachineModel& machine) {
   int const on_node = static_cast<int>(nodes.ranks_of(nodes.node[0]).size());
   auto const sums = sums_of_measured(seconds, nodes.nodes(), on_node, machine);
   std::string const measured =
-      fmt::format("measured by 'hostless machine measure': a sum of {} ranks on {} nodes took {:.3g} us",
-                  nodes.ranks(), nodes.nodes(), 1e6 * seconds);
+      fmt::format("measured by 'hostless machine measure': a sum of {} on {} took {:.3g} us",
+                  counted(nodes.ranks(), "rank"), counted(nodes.nodes(), "node"), 1e6 * seconds);
   machine.sources["sums"] = measured;
   if (sums) {
     machine.sums = {*sums};
@@ -284,6 +285,7 @@ int measure(MeasureRequest const& o, Transport& transport) {
   NodeMap const nodes = nodes_of(group);
   std::vector<Job> const jobs = jobs_of(nodes);
   std::optional<Samples> samples;
+  // Samples know their job by it, those in files of earlier versions too.
   std::string where = fmt::format("{} ranks on {} nodes by {} from {}", nodes.ranks(), nodes.nodes(),
                                   transport.capabilities().transport, find_topology().host);
   std::replace(where.begin(), where.end(), ',', ' ');
@@ -307,9 +309,9 @@ int measure(MeasureRequest const& o, Transport& transport) {
     machine.memory = memory.rates;
     if (!memory.rates.empty())
       machine.sources["memory"] = fmt::format(
-          "measured by 'hostless machine measure': arrays read by {} threads of all {} ranks at once, three "
+          "measured by 'hostless machine measure': arrays read by {} of all {} at once, three "
           "times",
-          memory.threads, nodes.ranks());
+          counted(memory.threads, "thread"), counted(nodes.ranks(), "rank"));
     Unfit const busy{ErrorCode::environment, "the machine was busy while it was timed",
                      fmt::format("{}easure again when it is idle, with a core for each rank.",
                                  o.samples.empty() ? "M" : fmt::format("Delete {} and m", o.samples))};
@@ -343,8 +345,9 @@ void add_machine_measure(CLI::App& machine, Arguments const& arguments, std::fun
     work = [=, &arguments] {
       check_text("--name", o->name);
       if (o->resume && o->samples.empty())
-        throw Error(ErrorCode::usage,
-                    "--resume without --samples (nothing says where the times are). Give --samples FILE.");
+        throw Error(
+            ErrorCode::usage,
+            "--resume without --samples is refused (nothing says where the times are). Give --samples FILE.");
       check_names({{"--output", o->output}, {"--samples", o->samples}, {"--json", o->json}}, {});
       return run_ranks(o->ranks, arguments, [&](Transport& transport) { return measure(*o, transport); });
     };

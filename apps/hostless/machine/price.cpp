@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "machine/machine_commands.hpp"
 #include "numbers.hpp"
 #include "standard_output.hpp"
@@ -46,9 +47,9 @@ int print_price(PriceRequest const& o) {
   MessagePrice const found = price(machine, o.pattern);
   if (!o.json.empty()) write_text(o.json, json_text(json_of(machine, o.pattern, found)));
   if (o.json == "-") return 0;
-  print("{}: {} messages of {:.0f} bytes by each of {} ranks a node, {}, {} memory\n", machine.name,
-        o.pattern.messages, o.pattern.bytes, o.pattern.active_ranks, name(o.pattern.span),
-        name(o.pattern.memory));
+  print("{}: {} of {:.0f} bytes by each of {} a node, {}, {} memory\n", machine.name,
+        counted(o.pattern.messages, "message"), o.pattern.bytes, counted(o.pattern.active_ranks, "rank"),
+        name(o.pattern.span), name(o.pattern.memory));
   print("  {:.4g} us, bound by {} ({}, {})\n", 1e6 * found.seconds,
         found.injection_bound ? "injection" : "the ranks", name(found.protocol), name(found.transfer));
   print("  one message {:.4g} us, what follows {:.4g} us, queue search {:.4g} us, injection {:.4g} us\n",

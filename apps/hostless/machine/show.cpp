@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "machine/figure_fields.hpp"
 #include "machine/machine_commands.hpp"
@@ -48,8 +49,9 @@ void print_tables(CostTables const& tables) {
             rate(limit.seconds_per_byte), limit.per_socket ? "socket" : "node", costs.source);
   if (tables.injection.empty()) print("injection  no data\n");
   for (CopyCosts const& costs : tables.copies)
-    print("copy       {:<15} {} processes  {:.3g} us + {}  [{}]\n", name(costs.direction), costs.processes,
-          1e6 * costs.line.alpha, rate(costs.line.beta), costs.source);
+    print("copy       {:<15} {}  {:.3g} us + {}  [{}]\n", name(costs.direction),
+          counted(costs.processes, "process", "processes"), 1e6 * costs.line.alpha, rate(costs.line.beta),
+          costs.source);
   if (tables.copies.empty()) print("copies     no data\n");
 }
 
@@ -90,12 +92,13 @@ int show(std::string const& file, std::string const& json, std::string const& pi
   if (json == "-") return 0;
   NodeShape const& node = machine.node;
   print("{}: {}\n", machine.name, machine.description);
-  print("node       {} sockets of {} cores and {} GPUs ({} dies each), {} network cards; {} nodes  [{}]\n",
-        node.sockets, node.cores_per_socket, node.gpus_per_socket, node.dies_per_gpu, node.network_cards,
+  print("node       {} of {} and {} ({} each), {}; {} nodes  [{}]\n", counted(node.sockets, "socket"),
+        counted(node.cores_per_socket, "core"), counted(node.gpus_per_socket, "GPU"),
+        counted(node.dies_per_gpu, "die"), counted(node.network_cards, "network card"),
         machine.nodes ? fmt::to_string(*machine.nodes) : "no data of", node.source);
   for (NodeLink const& link : machine.links)
-    print("link       {} - {}: {} x {}, {} hops, {}  [{}]\n", link.from, link.to,
-          link.links ? fmt::to_string(*link.links) : "no data of", link.kind, link.hops,
+    print("link       {} - {}: {} x {}, {}, {}  [{}]\n", link.from, link.to,
+          link.links ? fmt::to_string(*link.links) : "no data of", link.kind, counted(link.hops, "hop"),
           link.bytes_per_s ? fmt::format("{:.3g} GB/s each way", 1e-9 * *link.bytes_per_s)
                            : "no data of the rate",
           link.source);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "bench/neighbor/neighbors.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/counts.hpp"
@@ -93,6 +94,10 @@ ScalingPoint point_of(CollectivePrediction const& o, MachineModel const& machine
   ScalingPoint point;
   point.nodes = nodes;
   point.ranks = nodes * per_node;
+  if (point.ranks == 1) {
+    point.refused = "one rank (it has nobody to send to). Give more nodes or --ranks-per-node.";
+    return point;
+  }
   double const bytes = o.scaling.weak ? o.bytes : o.bytes * o.scaling.nodes.front() / nodes;
   if (o.pattern == "allreduce") {
     SumPrice const sum = price_sum(machine, nodes, per_node, o.memory, bytes);
@@ -123,8 +128,8 @@ std::string text_of(CollectivePrediction const& o) {
   if (o.pattern == "rsg")
     return fmt::format("neighbourhood allgather of {}, rsg of density {:g}", bytes, o.density);
   if (o.pattern == "moore")
-    return fmt::format("neighbourhood allgather of {}, moore of {} axes and radius {}", bytes, o.dimension,
-                       o.radius);
+    return fmt::format("neighbourhood allgather of {}, moore of {} and radius {}", bytes,
+                       counted(o.dimension, "axis", "axes"), o.radius);
   return fmt::format("all-reduce of {}", bytes);
 }
 
@@ -132,12 +137,12 @@ void check(CollectivePrediction const& o, CLI::App const& command) {
   o.scaling.check();
   if (o.pattern == "allreduce" && !o.scaling.weak)
     throw Error(ErrorCode::usage,
-                "--scaling strong with --pattern allreduce (every rank adds all bytes). Drop it.");
+                "--scaling strong with --pattern allreduce is refused (every rank adds all bytes). Drop it.");
   for (auto const& [option, pattern] :
        {std::pair("--density", "rsg"), {"--seed", "rsg"}, {"--dimension", "moore"}, {"--radius", "moore"}})
     if (command.count(option) > 0 && o.pattern != pattern)
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} with --pattern {} (it is of {}). Drop it.", option, o.pattern, pattern));
+      throw Error(ErrorCode::usage, fmt::format("{} with --pattern {} is refused (it is of {}). Drop it.",
+                                                option, o.pattern, pattern));
 }
 
 int predict_collective(CollectivePrediction const& o) {
@@ -148,12 +153,8 @@ int predict_collective(CollectivePrediction const& o) {
   scaling.what = "a call";
   scaling.parts = {"on socket", "on node", "copies", "between", "queue", "injection"};
   Json every_way = Json::array();
-  for (int const nodes : o.scaling.nodes) {
-    if (nodes * ranks_per_node(o, machine) == 1)
-      throw Error(ErrorCode::usage,
-                  "one rank (it has nobody to send to). Give more nodes or --ranks-per-node.");
+  for (int const nodes : o.scaling.nodes)
     scaling.add(point_of(o, machine, nodes, scaling, every_way), o.scaling.weak);
-  }
   Json head = {{"version", 1},
                {"machine", machine.name},
                {"pattern", o.pattern},

@@ -6,9 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/solve/layout_words.hpp"
+#include "hostless/solve/method.hpp"
+#include "hostless/solve/symmetry.hpp"
 #include "lists.hpp"
 #include "machine/way_prices.hpp"
 #include "numbers.hpp"
@@ -51,6 +54,8 @@ struct Prediction {
 };
 
 bool is_lattice(PredictRequest const& o) { return o.input.generated() && is_lattice(o.input.problem()); }
+
+Symmetry symmetry_of(PredictRequest const& o) { return symmetry_for(method_from(name(o.method))); }
 
 int ranks_per_node(PredictRequest const& o, MachineModel const& machine) {
   if (o.gpus_per_node > 0) return ranks_of_node(machine, o.memory, o.gpus_per_node, "--gpus-per-node");
@@ -114,7 +119,7 @@ std::string dealt_words(Point const& point) {
   std::string const dealt = name(point.share.dealing);
   if (point.share.dealing == Dealing::boxes)
     return "rows are dealt in " + dealt + "; a solve deals contiguous rows, or by METIS";
-  return fmt::format("rows are dealt {}: {} ranks", dealt, point.ranks);
+  return fmt::format("rows are dealt {}: {}", dealt, counted(point.ranks, "rank"));
 }
 
 Prediction predicted(PredictRequest const& o) {
@@ -125,7 +130,7 @@ Prediction predicted(PredictRequest const& o) {
   all.scaling.parts = {"product", "vectors", "halo", "sums", "launches"};
   int const per_node = ranks_per_node(o, all.machine);
   check_points(o, all.machine, per_node);
-  if (!is_lattice(o)) all.graph = graph_of(o.input, symmetry_tolerance(o.taken), o.memory);
+  if (!is_lattice(o)) all.graph = graph_of(o.input, symmetry_of(o), symmetry_tolerance(o.taken), o.memory);
   for (int nodes : o.scaling.nodes) {
     all.points.push_back(point_of(o, all, nodes, per_node));
     Point& point = all.points.back();
@@ -143,11 +148,7 @@ Prediction predicted(PredictRequest const& o) {
     all.scaling.add_words(p.sources, p.notes);
     point.efficiency = all.scaling.points.back().efficiency;
   }
-  if (all.scaling.points.empty()) {
-    std::string const& why = all.points.back().refused;
-    throw Error(ErrorCode::usage, fmt::format("--nodes {}: {}{}", all.points.back().nodes, why,
-                                              why.ends_with('.') ? "" : ". Use more nodes."));
-  }
+  if (all.scaling.points.empty()) refuse_all(all.points.back().nodes, all.points.back().refused);
   return all;
 }
 
@@ -229,30 +230,35 @@ int print_prediction(PredictRequest const& o) {
 void check_request(PredictRequest& o, CLI::App const& command) {
   o.input.file = o.file;
   o.input.check_given();
-  check_symmetry_tolerance(o.taken, o.input.generated());
+  bool const compares = symmetry_of(o) == Symmetry::required;
+  check_symmetry_tolerance(o.taken, o.input.generated(),
+                           compares ? "" : fmt::format("--method {}", name(o.method)));
   o.scaling.check(o.file);
   if (o.gpus_per_node > 0 && o.ranks_per_node > 0)
     throw Error(ErrorCode::usage,
-                "--gpus-per-node and --ranks-per-node (a rank each is meant). Drop one of them.");
+                "--gpus-per-node and --ranks-per-node are refused (a rank each is meant). Drop one of them.");
   if (o.memory == MemoryKind::host && o.sums == "gpu")
-    throw Error(ErrorCode::usage, "--sums gpu with --memory host (no GPU has anything to add). Drop it.");
+    throw Error(ErrorCode::usage,
+                "--sums gpu with --memory host is refused (no GPU has anything to add). Drop it.");
   if (o.gpus_per_node > 0 && o.memory == MemoryKind::host)
     throw Error(ErrorCode::usage,
-                "--gpus-per-node with --memory host (no GPU computes). Use --ranks-per-node.");
+                "--gpus-per-node with --memory host is refused (no GPU computes). Use --ranks-per-node.");
   if (!o.input.generated()) return;
   for (char const* const option : {"--contrast", "--time-step", "--seed"})
     if (command.count(option) > 0 && (is_lattice(o) || std::string_view(option) != "--seed"))
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} of {} (entries are counted, and their values change no price). Drop it.",
-                              option, o.input.problem().kind));
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("{} of {} is refused (entries are counted, and their values change no price). Drop it.",
+                      option, o.input.problem().kind));
 }
 
 // Its options would be ignored where a subcommand has its own.
 void refuse_options_before(CLI::App const& inner, CLI::App const& command) {
   for (CLI::Option const* option : command.get_options())
     if (option->count() > 0 && option->get_name() != "--help")
-      throw Error(ErrorCode::usage, fmt::format("{} before {} (it is of solves). Give it behind the word.",
-                                                option->get_name(), inner.get_name()));
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} before {} is refused (it is of solves). Give it behind the word.",
+                              option->get_name(), inner.get_name()));
 }
 
 }  // namespace
@@ -277,10 +283,11 @@ void add_predict(CLI::App& app, std::function<int()>& work) {
   c->add_option_function<std::string>(
        "--method",
        [o](std::string const& text) {
-         o->method = text == "cg" ? PricedMethod::cg : PricedMethod::pipelined_cg;
+         for (PricedMethod const one : all_priced_methods)
+           if (text == name(one)) o->method = one;
        },
-       "cg or pipelined-cg (default cg)")
-      ->check(one_of({"cg", "pipelined-cg"}));
+       "cg, pipelined-cg or bicgstab (default cg)")
+      ->check(one_of({"cg", "pipelined-cg", "bicgstab"}));
   c->add_option("--sums", o->sums, "Where all-reduces take their numbers: gpu or host (default: as --memory)")
       ->check(one_of({"gpu", "host"}));
   add_predict_stencil(*c, work);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "base/whole_file.hpp"
 #include "file_names.hpp"
 #include "hostless/base/error.hpp"
@@ -35,6 +36,8 @@ std::vector<int> nodes_in(std::string const& text) {
   for (int n = ends[0]; n <= ends[1]; n *= 2) nodes.push_back(n);
   return nodes;
 }
+
+bool has_price(ScalingPoint const& point) { return point.refused.empty(); }
 
 // Costs whose sources are words: keys are those of their own machine's file.
 CostTables with_sources(MachineModel const& machine) {
@@ -102,7 +105,7 @@ MachineModel ScalingOptions::load(std::set<std::string>& notes) const {
   made = with_all_spans(std::move(made), filled);
   notes.insert(filled.begin(), filled.end());
   if (made.nodes && *std::max_element(nodes.begin(), nodes.end()) > *made.nodes)
-    notes.insert(fmt::format("{} has {} nodes", made.name, *made.nodes));
+    notes.insert(fmt::format("{} has {}", made.name, counted(*made.nodes, "node")));
   return made;
 }
 
@@ -110,17 +113,17 @@ void ScalingOptions::check_ranks(int ranks_per_node) const {
   for (int const n : nodes)
     if (n * std::int64_t{ranks_per_node} > most_predicted_ranks)
       throw Error(ErrorCode::usage,
-                  fmt::format("--nodes {}: {} ranks (at most {}). Name at most {} nodes of {} ranks.", n,
-                              n * std::int64_t{ranks_per_node}, most_predicted_ranks,
-                              most_predicted_ranks / ranks_per_node, ranks_per_node));
+                  fmt::format("--nodes {}: {} (at most {}). Name at most {} of {}.", n,
+                              counted(n * std::int64_t{ranks_per_node}, "rank"), most_predicted_ranks,
+                              counted(most_predicted_ranks / ranks_per_node, "node"),
+                              counted(ranks_per_node, "rank")));
 }
 
 int ScalingOptions::growth(int at_nodes) const {
   if (!weak) return 1;
   if (at_nodes % nodes.front() != 0)
-    throw Error(ErrorCode::usage,
-                fmt::format("--scaling weak: {} nodes are no multiple of {}, the first ones.", at_nodes,
-                            nodes.front()));
+    throw Error(ErrorCode::usage, fmt::format("--scaling weak: {} are no multiple of {}, the first ones.",
+                                              counted(at_nodes, "node"), nodes.front()));
   return at_nodes / nodes.front();
 }
 
@@ -136,10 +139,18 @@ int ranks_of_node(MachineModel const& machine, MemoryKind memory, int asked, cha
 }
 
 void Scaling::add(ScalingPoint point, bool weak) {
-  ScalingPoint const& first = points.empty() ? point : points.front();
-  double const faster = first.seconds / point.seconds;
-  point.efficiency = weak ? faster : faster * first.nodes / point.nodes;
+  if (point.refused.empty()) {
+    auto const priced = std::find_if(points.begin(), points.end(), has_price);
+    ScalingPoint const& first = priced == points.end() ? point : *priced;
+    double const faster = first.seconds / point.seconds;
+    point.efficiency = weak ? faster : faster * first.nodes / point.nodes;
+  }
   points.push_back(std::move(point));
+}
+
+void refuse_all(int nodes, std::string const& why) {
+  throw Error(ErrorCode::usage,
+              fmt::format("--nodes {}: {}{}", nodes, why, why.ends_with('.') ? "" : ". Use more nodes."));
 }
 
 void Scaling::add_words(std::vector<std::string> const& more_sources,
@@ -153,6 +164,10 @@ std::string words_of(PricedWay const& way) { return fmt::format("{} {}", name(wa
 Json json_of(Scaling const& scaling) {
   Json json = {{"of", scaling.what}, {"points", Json::array()}};
   for (ScalingPoint const& point : scaling.points) {
+    if (!has_price(point)) {
+      json["points"].push_back({{"nodes", point.nodes}, {"ranks", point.ranks}, {"refused", point.refused}});
+      continue;
+    }
     Json terms = Json::object();
     for (std::size_t k = 0; k < scaling.parts.size(); ++k) {
       std::string key = scaling.parts[k];
@@ -179,6 +194,10 @@ void print_scaling(Scaling const& scaling, bool weak) {
   for (char const* part : scaling.parts) print(" {:>10}", part);
   print(" {:>6}  exchange\n", "% eff.");
   for (ScalingPoint const& point : scaling.points) {
+    if (!has_price(point)) {
+      print("  {:>5} {:>6} refused: {}\n", point.nodes, point.ranks, point.refused);
+      continue;
+    }
     print("  {:>5} {:>6} {:>10.2f} {:>10.2f} {:>10.2f}", point.nodes, point.ranks, 1e6 * point.seconds,
           1e6 * point.least, 1e6 * point.most);
     for (double const part : point.parts) print(" {:>10.2f}", 1e6 * part);
@@ -200,7 +219,7 @@ void draw_scaling(ScalingOptions const& options, Scaling const& scaling) {
     line.label = std::move(label);
     line.dashed = dashed;
     for (ScalingPoint const& point : scaling.points) {
-      if (value(point) <= 0) continue;  // axes are logarithmic
+      if (!has_price(point) || value(point) <= 0) continue;  // axes are logarithmic
       line.x.push_back(point.nodes);
       line.y.push_back(value(point));
       line.marked.push_back(false);
@@ -217,6 +236,8 @@ void draw_scaling(ScalingOptions const& options, Scaling const& scaling) {
 }
 
 int show_scaling(ScalingOptions const& options, Scaling const& scaling, Json head) {
+  if (std::none_of(scaling.points.begin(), scaling.points.end(), has_price))
+    refuse_all(scaling.points.back().nodes, scaling.points.back().refused);
   head.update(json_of(scaling));
   if (!options.json.empty()) write_text(options.json, json_text(head));
   if (options.json != "-") print_scaling(scaling, options.weak);

@@ -49,7 +49,8 @@ struct ScalingPoint {
   double seconds = 0.0, least = 0.0, most = 0.0;
   std::vector<double> parts;  ///< as Scaling::parts names them; their sum is `seconds`
   std::string way = "none";   ///< of the exchange
-  double efficiency = 1.0;    ///< against the first point
+  double efficiency = 1.0;    ///< against the first point that has a price
+  std::string refused = {};   ///< why there can be no such thing; it has no price
 };
 
 struct Scaling {
@@ -62,6 +63,9 @@ struct Scaling {
   void add_words(std::vector<std::string> const& more_sources, std::vector<std::string> const& more_notes);
 };
 
+/// Where no number of nodes has a price. Errors  usage, always  why the last one has none
+[[noreturn]] void refuse_all(int nodes, std::string const& why);
+
 /// "direct device": its words.
 std::string words_of(PricedWay const& way);
 
@@ -70,7 +74,7 @@ nlohmann::ordered_json json_of(Scaling const& scaling);
 void print_scaling(Scaling const& scaling, bool weak);
 /// Sources and notes.
 void print_words(Scaling const& scaling);
-/// The picture, the JSON (`head` in front) and the table, as the options ask.
+/// The picture, the JSON (`head` in front) and the table, as the options ask. Errors  usage  no point has a price
 int show_scaling(ScalingOptions const& options, Scaling const& scaling, nlohmann::ordered_json head);
 
 /// Draws parts, the whole and its band.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/operate/storage_count.hpp"
@@ -257,17 +258,17 @@ SolvedShare share_of_lattice(ProblemOptions const& problem, NodeMap const& nodes
   return share;
 }
 
-MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance, MemoryKind memory) {
+MatrixGraph graph_of(InputOptions const& input, Symmetry symmetry, double symmetry_tolerance,
+                     MemoryKind memory) {
   MatrixGraph graph;
   SetupShown shown(true);
   run_on_threads(1, [&](Group& group) {
-    // Both methods need it.
-    auto const source = input.open(group, nullptr, 0, Symmetry::required, symmetry_tolerance);
+    auto const source = input.open(group, nullptr, 0, symmetry, symmetry_tolerance);
     std::int64_t const rows = source->global_rows();
     if (rows > std::numeric_limits<std::int32_t>::max())
-      throw Error(ErrorCode::usage, fmt::format("{} rows (at most 2^31 - 1 are dealt to ranks; lattices are "
+      throw Error(ErrorCode::usage, fmt::format("{} (at most 2^31 - 1 are dealt to ranks; lattices are "
                                                 "counted without).",
-                                                rows));
+                                                counted(rows, "row")));
     add_rows(*source, graph);
     if (memory == MemoryKind::host) count_stored(group, *source, graph);
   });
@@ -277,9 +278,8 @@ MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance, Memor
 
 SolvedShare share_of_matrix(MatrixGraph const& graph, NodeMap const& nodes, int seed) {
   if (nodes.ranks() > graph.rows())
-    throw Error(ErrorCode::usage,
-                fmt::format("{} ranks for {} rows (each has one at least). Use fewer nodes.", nodes.ranks(),
-                            graph.rows()));
+    throw Error(ErrorCode::usage, fmt::format("{} for {} (each has one at least). Use fewer nodes.",
+                                              counted(nodes.ranks(), "rank"), counted(graph.rows(), "row")));
   SolvedShare share;
   SetupShown shown(true);
   run_on_threads(1, [&](Group&) {

@@ -47,10 +47,12 @@ struct MatrixGraph {
   std::int64_t rows() const { return static_cast<std::int64_t>(row_entries.size()); }
 };
 
-/// Of a file, whose entries may be symmetry_tolerance from their mirrors, or a generated problem.
+/// Of a file, whose entries may be symmetry_tolerance from their mirrors where symmetry is required, or a generated
+/// problem.
 /// memory  where it will lie: what is stored is counted for the host's, by what a solve stores
 /// Errors  those of reading; bad_input  not symmetric; usage  2^31 rows or more
-MatrixGraph graph_of(InputOptions const& input, double symmetry_tolerance, MemoryKind memory);
+MatrixGraph graph_of(InputOptions const& input, Symmetry symmetry, double symmetry_tolerance,
+                     MemoryKind memory);
 
 /// Dealt row by row, also where rows come in blocks: contiguous ones where that leaves few ghosts, else by METIS.
 /// Whatever the number of ranks, none is started. `work` has the most of any rank in each of its numbers.

@@ -50,7 +50,21 @@ std::vector<std::int64_t> grown(std::vector<std::int64_t> size, int times) {
   return size;
 }
 
+struct Boxes {
+  BoxPartition boxes;
+  CoarsePatterns halo;  // of several ranks
+};
+
 // A round is a halo of `depth` steps and as many steps; rounds of one star's step need no corners.
+Boxes boxes_of(StencilPrediction const& o, Grid const& grid, int ranks) {
+  StencilKernel const kernel = o.kernel();
+  Boxes all{{grid, least_surface(grid, kernel.radius, ranks)}, {}};
+  std::array<std::int64_t, 3> depth{};
+  for (std::size_t axis = 0; axis < 3; ++axis) depth[axis] = std::int64_t{o.depth} * kernel.radius[axis];
+  if (ranks > 1) all.halo = box_strips(all.boxes, depth, kernel.star && o.depth == 1);
+  return all;
+}
+
 ScalingPoint point_of(StencilPrediction const& o, MachineModel const& machine, int nodes, Scaling& scaling) {
   int const per_node = ranks_per_node(o, machine);
   StencilKernel const kernel = o.kernel();
@@ -58,22 +72,26 @@ ScalingPoint point_of(StencilPrediction const& o, MachineModel const& machine, i
   ScalingPoint point;
   point.nodes = nodes;
   point.ranks = nodes * per_node;
-  BoxPartition const boxes{grid, least_surface(grid, kernel.radius, point.ranks)};
+  std::optional<Boxes> dealt;
+  try {
+    dealt = boxes_of(o, grid, point.ranks);
+  } catch (Error const& e) {
+    if (e.code() != ErrorCode::usage) throw;
+    point.refused = e.what();  // boxes that are too thin: fewer nodes have prices
+    return point;
+  }
   auto const value = static_cast<double>(kernel.value_bytes);
   std::optional<ExchangePrice> exchange;
   if (point.ranks > 1) {
-    std::array<std::int64_t, 3> depth{};
-    for (std::size_t axis = 0; axis < 3; ++axis) depth[axis] = std::int64_t{o.depth} * kernel.radius[axis];
-    CoarsePatterns const halo = box_strips(boxes, depth, kernel.star && o.depth == 1);
-    auto const counts = count_strips(halo, NodeMap::blocks(point.ranks, per_node));
+    auto const counts = count_strips(dealt->halo, NodeMap::blocks(point.ranks, per_node));
     auto ways = price_ways(machine, counts, o.memory, kernel.fields * value);
     PricedWay& way = ways[cheapest(ways)];
     point.way = words_of(way);
     exchange = std::move(way.price);
   }
-  // After box_strips, which refuses depths that boxes are too thin for: it counts step by step.
+  // Of depths that box_strips has not refused: it counts step by step.
   StepShare const share =
-      step_share(boxes, kernel.radius, o.depth, (2 * kernel.fields + kernel.coefficients) * value);
+      step_share(dealt->boxes, kernel.radius, o.depth, (2 * kernel.fields + kernel.coefficients) * value);
   StepPrice const p = price_step(machine, share, o.memory, per_node, exchange ? &*exchange : nullptr);
   point.seconds = p.seconds;
   point.least = p.least;

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/bytes_text.hpp"
+#include "base/counted.hpp"
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/machine/memory.hpp"
@@ -143,13 +144,13 @@ Grid GridWords::grid(std::vector<std::int64_t> const& shape) const {
   int const axes = static_cast<int>(shape.size());
   if (std::find(known.axes.begin(), known.axes.end(), axes) == known.axes.end())
     throw Error(ErrorCode::usage,
-                fmt::format("{} on a grid of {} {} (it is a stencil of {} axes). Give that "
+                fmt::format("{} on a grid of {} (it is a stencil of {} axes). Give that "
                             "many numbers, or arrays of that many axes.",
-                            problem, axes, axes == 1 ? "axis" : "axes", fmt::join(known.axes, " or ")));
+                            problem, counted(axes, "axis", "axes"), fmt::join(known.axes, " or ")));
   if (boundary.size() > 1 && boundary.size() != shape.size())
     throw Error(ErrorCode::usage,
-                fmt::format("--boundary {} on {} axes (there is one for all axes, or one for each). Give {}.",
-                            fmt::join(boundary, ","), axes, axes));
+                fmt::format("--boundary {} on {} (there is one for all axes, or one for each). Give {}.",
+                            fmt::join(boundary, ","), counted(axes, "axis", "axes"), axes));
   Grid grid;
   grid.boundary.fill(GridBoundary::dirichlet);
   auto const of_array = grid_axes(axes);
@@ -204,8 +205,8 @@ StencilOptions DealtOptions::options(Group& group, int axes) const {
     if (ranks_along.empty()) return;
     if (static_cast<int>(ranks_along.size()) != axes)
       throw Error(ErrorCode::usage,
-                  fmt::format("--ranks-along {} on {} axes (each axis has a number). Give {}.",
-                              fmt::join(ranks_along, "x"), axes, axes));
+                  fmt::format("--ranks-along {} on {} (each axis has a number). Give {}.",
+                              fmt::join(ranks_along, "x"), counted(axes, "axis", "axes"), axes));
     auto const of_array = grid_axes(axes);
     options.ranks_along.fill(1);
     for (std::size_t k = 0; k < of_array.size(); ++k) options.ranks_along[of_array[k]] = ranks_along[k];

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/counted.hpp"
 #include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "file_names.hpp"
@@ -72,10 +73,10 @@ Settled settle_grid(StencilWish const& o, Group& group) {
       if (forms[k] != forms[0])
         throw Error(
             ErrorCode::bad_input,
-            fmt::format("{}: {} cells of {} bytes, and {} has {} of {} (fields lie on one grid). Give "
+            fmt::format("{}: {} cells of {}, and {} has {} of {} (fields lie on one grid). Give "
                         "arrays of equal shape and type.",
-                        o.initial[k], shape_text(forms[k].shape), forms[k].value_bytes, o.initial[0],
-                        shape_text(forms[0].shape), forms[0].value_bytes));
+                        o.initial[k], shape_text(forms[k].shape), counted(forms[k].value_bytes, "byte"),
+                        o.initial[0], shape_text(forms[0].shape), forms[0].value_bytes));
     }
     if (!forms.empty()) settled = {forms[0].shape, static_cast<std::size_t>(forms[0].value_bytes)};
     try {
@@ -176,10 +177,11 @@ void warn_of_unstable(GridWords const& grid, int axes) {
   for (StableRange const& range : stable_ranges(stencil, axes))
     if (double const value = values[range.parameter]; value < 0 || value > range.most)
       tell(
-          "hostless: {}={:g} of {} on {} axes (steps are stable from 0 to {:.6g}: beyond, values grow in "
+          "hostless: {}={:g} of {} on {} (steps are stable from 0 to {:.6g}: beyond, values grow in "
           "each "
           "of them). Take shorter steps in time, so that it is smaller.\n",
-          stencil.parameters[range.parameter], value, stencil.name, axes, range.most);
+          stencil.parameters[range.parameter], value, stencil.name, counted(axes, "axis", "axes"),
+          range.most);
 }
 
 // But for who steps, which is not known yet.
@@ -270,12 +272,14 @@ void settle(StencilWish& o, CLI::App& c) {
     if (CLI::Option const* const option = c.get_option(name); option->count() > 0)
       for (std::string const& path : option->results())
         if (path.empty())
-          refuse(fmt::format("{} without a name (nothing could be read or written). Name a file.", name));
+          refuse(fmt::format("{} without a name is refused (nothing could be read or written). Name a file.",
+                             name));
   NamedStencil const& stencil = o.grid.stencil();
   auto const check_count = [&](char const* option, std::vector<std::string> const& files) {
     if (!files.empty() && files.size() != o.fields())
-      refuse(fmt::format("{} names {} files, and {} has the fields {} (each is a file). Name {}.", option,
-                         files.size(), stencil.name, fmt::join(stencil.fields, ", "), o.fields()));
+      refuse(fmt::format("{} names {}, and {} has the fields {} (each is a file). Name {}.", option,
+                         counted(files.size(), "file"), stencil.name, fmt::join(stencil.fields, ", "),
+                         o.fields()));
   };
   check_count("--initial", o.initial);
   check_count("--output", o.output);
@@ -286,13 +290,14 @@ void settle(StencilWish& o, CLI::App& c) {
           ".npy.",
           path));
   if (!o.initial.empty() && !o.resume.empty())
-    refuse("--initial with --resume (the checkpoint has its fields). Drop one of them.");
+    refuse("--initial with --resume is refused (the checkpoint has its fields). Drop one of them.");
   if (!o.initial.empty() && !o.grid.type.empty())
-    refuse("--type with --initial (the type of its numbers is that of the cells). Drop it.");
+    refuse("--type with --initial is refused (the type of its numbers is that of the cells). Drop it.");
   if (o.initial.empty() && o.grid.size.empty())
     refuse("a grid of unknown size. Give --size, or arrays with --initial.");
   if (o.steps.tolerance > 0 && o.steps.every == 0)
-    refuse("--tolerance without --every (nobody would look at what a step changed). Give --every.");
+    refuse(
+        "--tolerance without --every is refused (nobody would look at what a step changed). Give --every.");
   std::vector<NamedFile> written, read;
   for (std::string const& path : o.output) written.push_back({"--output", path});
   written.push_back({"--json", o.json});

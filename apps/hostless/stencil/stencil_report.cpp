@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "base/counted.hpp"
 #include "stencil/grid_options.hpp"
 #include "write_text.hpp"
 
@@ -88,8 +89,8 @@ std::string to_json(StencilReport const& r) {
 
 std::string summary(StencilReport const& r) {
   StencilResult const& result = r.taken.result;
-  std::string text = fmt::format("{} after {} steps of {}\n", name(result.status),
-                                 r.resumed_at + result.steps, r.stencil->name);
+  std::string text = fmt::format("{} after {} of {}\n", name(result.status),
+                                 counted(r.resumed_at + result.steps, "step"), r.stencil->name);
   if (!result.message.empty()) text += fmt::format("  {}\n", result.message);
   auto const row = [&](char const* what, std::string const& value) {
     text += fmt::format("  {:<11} {}\n", what, value);
@@ -104,9 +105,8 @@ std::string summary(StencilReport const& r) {
   if (!r.gpu_of_part.empty()) {
     row("gpu", fmt::format("{}; {}", r.gpu, r.gpu_run));
   } else {
-    std::string const halos =
-        r.shares_cells ? "arrays that all share"
-                       : fmt::format("{} {} between exchanges", r.depth, r.depth == 1 ? "step" : "steps");
+    std::string const halos = r.shares_cells ? "arrays that all share"
+                                             : fmt::format("{} between exchanges", counted(r.depth, "step"));
     row("ranks", fmt::format("{} ({}), {}; {}, {} in a pass", r.ranks, fmt::join(r.ranks_along, " x "),
                              r.transport, halos, r.block_steps));
   }
@@ -114,7 +114,7 @@ std::string summary(StencilReport const& r) {
     row("time", fmt::format("{:.3f} s, {:.2f} us a step, {:.1f} million cells/s{}", result.run_s,
                             1e6 * r.step_s(), 1e-6 * cells_per_second(r), waiting(r)));
   if (r.taken.checkpoints > 0)
-    row("checkpoint", fmt::format("{}, written {} times", r.checkpoint, r.taken.checkpoints));
+    row("checkpoint", fmt::format("{}, written {}", r.checkpoint, counted(r.taken.checkpoints, "time")));
   if (!r.output.empty()) row("written", fmt::format("{}", fmt::join(r.output, ", ")));
   return text;
 }

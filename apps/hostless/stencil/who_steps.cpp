@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
@@ -18,9 +19,10 @@ std::unique_ptr<CellStepper> on_gpu(GpuWords const& gpu, DealtOptions const& dea
   std::unique_ptr<GpuStencilRun> run;
   group.together([&] {
     if (group.size() > 1)
-      throw Error(ErrorCode::usage, fmt::format("{} ranks with --gpus {} (one rank steps all cells of GPUs). "
-                                                "Start one, or leave out --gpus.",
-                                                group.size(), gpu.gpus));
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} with --gpus {} are refused (one rank steps all cells of GPUs). "
+                              "Start one, or leave out --gpus.",
+                              counted(group.size(), "rank"), gpu.gpus));
     run = std::make_unique<GpuStencilRun>(grid, kernel, gpu.options(dealt));
   });
   report.gpu_of_part = gpu.devices();
@@ -86,16 +88,18 @@ void GpuWords::check(CLI::App const& command, RankOptions const& ranks) const {
   if (devices().empty()) {
     for (char const* const option : {"--run", "--cells"})
       if (given(option))
-        refuse(
-            fmt::format("{} on the processor (it says how a GPU steps). Give --gpus 1, or drop it.", option));
+        refuse(fmt::format(
+            "{} on the processor is refused (it says how a GPU steps). Give --gpus 1, or drop it.", option));
     return;
   }
   if (ranks.ranks > 1)
-    refuse(fmt::format("--ranks {} with --gpus {} (one rank steps all cells of GPUs). Drop --ranks.",
-                       ranks.ranks, gpus));
+    refuse(
+        fmt::format("--ranks {} with --gpus {} is refused (one rank steps all cells of GPUs). Drop --ranks.",
+                    ranks.ranks, gpus));
   for (char const* const option : {"--ranks-along", "--route", "--ranks-per-node"})
     if (given(option))
-      refuse(fmt::format("{} with --gpus {} (it is about ranks of the processor). Drop it.", option, gpus));
+      refuse(fmt::format("{} with --gpus {} is refused (it is about ranks of the processor). Drop it.",
+                         option, gpus));
 }
 
 std::unique_ptr<CellStepper> make_stepper(GpuWords const& gpu, DealtOptions const& dealt,

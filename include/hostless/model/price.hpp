@@ -51,4 +51,8 @@ MessagePrice price(MachineModel const& machine, MessagePattern const& pattern);
 /// As above, of tables that belong to no file; `node` says which ranks share a socket.
 MessagePrice price(CostTables const& tables, NodeShape const& node, MessagePattern const& pattern);
 
+/// What to do where data are missing: "name another machine", and how to take another one's messages where these tables
+/// have none.
+std::string name_another_machine(CostTables const& tables);
+
 }  // namespace hostless

@@ -110,6 +110,9 @@ std::int64_t problem_rows(ProblemOptions const& options);
 /// Entries that the whole matrix has at least, without making any; few more in a large one. Checks them too.
 std::int64_t least_entries(ProblemOptions const& options);
 
+/// Whether there are b that no x reaches: nothing is held, and there is no mass matrix. Checks the options too.
+bool is_singular(ProblemOptions const& options);
+
 /// One line for people: kind, size, coefficients, boundary, rows, seed. Checks the options like
 /// make_problem().
 std::string describe(ProblemOptions const& options);

@@ -51,9 +51,10 @@ using OptionValue = std::variant<std::string, std::int64_t, double, bool>;
 
 /// How a face spells an option, or why it has none.
 struct OptionFace {
-  std::string name;      ///< empty: it has none
-  std::string why_not;   ///< then; never empty
-  std::string standard;  ///< the default where it is another one than that of the struct, in words
+  std::string name;        ///< empty: it has none
+  std::string why_not;     ///< then; never empty
+  std::string standard;    ///< the default where it is another one than that of the struct, in words
+  bool is_number = false;  ///< of a word: which of Option::words it is, from 0 on, stands for it
 };
 
 /// One row of the table.
@@ -90,6 +91,10 @@ Option const* find_option(std::string_view name);
 std::string words_of(OptionValue const& value);
 /// `--rtol 3`, `rtol=3`, `options.rtol: 3`.
 std::string spelled(Face where, Option const& option, OptionValue const& value);
+/// A text that names the command's options, with the face's names: "(--rtol)", "Use --gpus 1." and "--run graph" become
+/// "(rtol)", "Use gpus=1." and "run='graph'", or "(options.rtol)", "Use options.gpus: 1." and "options.run: "graph"".
+/// Those that the face has not, and values that the option cannot have, stay.
+std::string respelled(Face where, std::string text);
 /// Of the type that the option has.
 bool is_allowed(Option const& option, OptionValue const& value);
 /// What is allowed: "one of a, b", "a whole number from 1 to 7", "a number above 0".

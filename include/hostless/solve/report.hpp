@@ -23,7 +23,8 @@ std::optional<Communication> gather_communication(Matrix const& matrix);
 
 /// A solve and what was around it: what `hostless solve` and the Python package report.
 struct SolveReport {
-  std::string input;  ///< what was solved, for people
+  std::string input;                      ///< what was solved, for people
+  std::string right_hand_side = "given";  ///< where b came from
   std::int64_t rows = 0, entries = 0;
   Result result;
   std::optional<double> relative_error;        ///< of a manufactured solution

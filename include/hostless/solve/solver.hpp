@@ -76,9 +76,9 @@ struct SolveOptions {
   double rtol = 1e-8;  ///< stop when |b - A x| <= max(rtol |b|, atol)
   double atol = 0;
   std::int64_t max_iterations = -1;  ///< -1: 10 times the rows
-  /// `diverged` where the true residual is more than so many times the first; 1 to 1e100. In exact arithmetic
-  /// it grows by no more than the square root of A's condition: the default ends what no fp64 could solve.
-  double divergence_limit = 1e10;
+  /// `diverged` where the true residual is more than so many times the first; 1 to 1e100, or 0: the method's own,
+  /// 1e10 of those for symmetric matrices and 1e16 of bicgstab.
+  double divergence_limit = 0;
   bool null_space_constant = false;  ///< A 1 = 0: b, the guess and x lose their means; that x is judged
   Reduction reduction = Reduction::ordered;
   double time_limit_s = 0;  ///< 0: none; ends with `aborted`
@@ -105,7 +105,7 @@ struct SolveOptions {
 
 /// Errors  usage  a tolerance below 0, or NaN
 void check_tolerances(double rtol, double atol);
-/// Errors  usage  tolerances as above, or a divergence limit that is not from 1 to 1e100
+/// Errors  usage  tolerances as above, or a divergence limit that is neither 0 nor from 1 to 1e100
 void check_ends(SolveOptions const& options);
 
 /// How a solve ended, and what it cost. The same on every rank but for the times.

@@ -29,7 +29,7 @@ def check_carrier(comm: Any, transport: Any) -> None:
     if transport is None:
         return
     if comm is None or isinstance(comm, _core.Ranks):
-        raise UsageError(f"transport={transport!r} without a communicator of MPI (it says how its processes reach each other). "
+        raise UsageError(f"transport={transport!r} without a communicator of MPI is refused (it says how its processes reach each other). "
                          "Leave it out.")
     if word(transport, "transport") not in ("mpi", "composite"):
         raise UsageError(f"transport={transport!r} (it says how processes of comm reach each other). Use mpi or composite.")

@@ -42,7 +42,7 @@ class Communicator(OfRanks):
             if transport is not None and word(transport, "transport") not in TRANSPORTS:
                 raise UsageError(f"transport={transport!r} (it carries messages). Use one of {', '.join(TRANSPORTS)}.")
             if transport == "nccl" and gpu is None:
-                raise QueueError("transport='nccl' without gpu= (it carries between GPUs). Name this rank's.", "unsupported")
+                raise QueueError("transport='nccl' without gpu= is refused (it carries between GPUs). Name this rank's.", "unsupported")
             if transport in ("mpi", "ofi") and (comm is None or isinstance(comm, _core.Ranks)):
                 raise QueueError(f"transport={transport!r} between ranks that are threads (they load and store in one memory). Leave "
                                  "it out.", "unsupported")

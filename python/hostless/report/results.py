@@ -226,6 +226,7 @@ def only_above_zero(value):
 
 PROBLEM = (
     line("matrix", words, get("input")),
+    line("right-hand side", words, get("right_hand_side")),
     line("rows", whole, get("rows")),
     line("entries", whole, only_above_zero(get("entries"))),
     ("worked on by", "", where_cell),

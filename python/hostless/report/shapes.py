@@ -9,7 +9,7 @@ INTEGERS = [int]
 PAIRS = {"source": INTEGERS, "target": INTEGERS, "messages": INTEGERS, "bytes": INTEGERS}
 
 SOLVE = {
-    "program?": str, "status": str, "message?": str, "input": str, "rows": int, "entries": int, "iterations": int,
+    "program?": str, "status": str, "message?": str, "input": str, "right_hand_side?": str, "rows": int, "entries": int, "iterations": int,
     "resumed_at?": int, "restarts?": int, "replacements?": int, "rhs_norm?": NUMBER,
     "true_relative_residual": NUMBER_OR_NULL, "recurrence_relative_residual?": NUMBER, "relative_error?": NUMBER,
     "time_input_s?": NUMBER, "time_setup_s?": NUMBER, "time_solve_s": NUMBER, "time_by_phase_s": {...: NUMBER},

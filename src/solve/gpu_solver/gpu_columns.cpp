@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "solve/gpu_solver/gpu_solver.hpp"
 
@@ -14,8 +15,8 @@ void check_columns(Problem const& problem, SolveOptions const& options) {
   if (columns == 1) return;
   auto const refuse_what = [&](std::string const& what, char const* why) {
     throw Error(ErrorCode::usage,
-                fmt::format("{} with {} right-hand sides at once ({}). Solve for them one by one.", what,
-                            columns, why));
+                fmt::format("{} with {} at once is refused ({}). Solve for them one by one.", what,
+                            counted(columns, "right-hand side"), why));
   };
   if (problem.ranks > 1 || is_by_stream(problem))
     refuse_what("several GPUs, or a GPU transport other than peer,", "what goes between GPUs is of one side");

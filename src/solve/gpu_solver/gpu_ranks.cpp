@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "operate/device_rows.hpp"
 
@@ -22,9 +23,9 @@ void check_gpu_ranks(Matrix const& matrix, RunOptions const& run) {
     check_gpu_transport(run.gpu_transport, matrix.transport().capabilities(), ranks, matrix.ranks_here());
   if (ranks > 1 && rows != nullptr && rows->format == DeviceFormat::vendor)
     throw Error(ErrorCode::usage,
-                fmt::format("format vendor on {} ranks (the vendor's library multiplies whole matrices). Use "
+                fmt::format("format vendor on {} (the vendor's library multiplies whole matrices). Use "
                             "another format, or one rank.",
-                            ranks));
+                            counted(ranks, "rank")));
 }
 
 }  // namespace hostless

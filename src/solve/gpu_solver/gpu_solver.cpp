@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "exchange/peer_copies.hpp"
 #include "hostless/exchange/exchange.hpp"
 #include "solve/gpu_solver/gpu_columns.hpp"
@@ -24,7 +25,9 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
   if (matrix.device_rows() == nullptr)
     refuse("the matrix was not laid out for a GPU (MatrixOptions::gpus is 0, or it is a function).");
   if (options.run.kind == RunKind::host)
-    refuse("the host run on a GPU (it is the processor's). Use --run auto, persistent, graph or stream.");
+    refuse(
+        "the host run on a GPU is refused (it is the processor's). Use --run auto, persistent, graph or "
+        "stream.");
   if (options.preconditioner == PreconditionerKind::function)
     refuse(
         "a preconditioner function on a GPU (it is a function of the host). Use none, jacobi, "
@@ -38,8 +41,9 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
   if (options.run.disturb)
     refuse("RunOptions::disturb on a GPU (threads are those of a kernel there). Leave it out.");
   if (options.run.threads != 1)
-    refuse(fmt::format("{} threads a rank with a GPU (its threads follow from the plan). Leave out --lanes.",
-                       options.run.threads));
+    refuse(
+        fmt::format("{} a rank with a GPU are refused (its threads follow from the plan). Leave out --lanes.",
+                    counted(options.run.threads, "thread")));
   if (!(options.run.longest_launch_s > 0))
     refuse(fmt::format("launches of at most {} s (they must be able to do something). Use more than 0.",
                        options.run.longest_launch_s));
@@ -49,19 +53,22 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
 void check_format(DeviceFormat format, SolveOptions const& options) {
   if (!multiplied_apart(format)) return;
   if (options.reduction != Reduction::fast)
-    refuse(fmt::format(
-        "format {} with reduction ordered (its sums do not have the plan's order). Use --reduction "
-        "fast, or another format.",
-        name(format)));
+    refuse(
+        fmt::format("format {} with reduction ordered is refused (its sums do not have the plan's order). "
+                    "Use --reduction "
+                    "fast, or another format.",
+                    name(format)));
   if (options.matrix_precision == MatrixPrecision::fp32)
-    refuse(fmt::format(
-        "format {} with the matrix in fp32 (its products are in fp64 throughout). Use another format.",
-        name(format)));
+    refuse(
+        fmt::format("format {} with the matrix in fp32 is refused (its products are in fp64 throughout). Use "
+                    "another format.",
+                    name(format)));
   if (options.run.kind == RunKind::persistent)
-    refuse(fmt::format(
-        "format {} in the persistent run (its products are made by kernels of their own). Use --run "
-        "graph, stream or auto.",
-        name(format)));
+    refuse(
+        fmt::format("format {} in the persistent run is refused (its products are made by kernels of their "
+                    "own). Use --run "
+                    "graph, stream or auto.",
+                    name(format)));
 }
 
 PreconditionerData preconditioner_data_of(PreconditionerKind kind) {
@@ -85,7 +92,7 @@ void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transpor
   problem.ranks = matrix.plan().ranks;
   problem.processes = !matrix.transport().capabilities().threads_as_ranks;
   if (int const used = std::min(gpus, matrix.ranks_here()); used > devices)
-    refuse(fmt::format("{} GPUs (this machine has {}). Use --gpus {}.", used, devices, devices));
+    refuse(fmt::format("{} (this machine has {}). Use --gpus {}.", counted(used, "GPU"), devices, devices));
   GpuSlot const slot = gpu_slot(matrix.rank_here(), matrix.ranks_here(), gpus);
   problem.device = slot.device;
   problem.sharers = slot.sharers;

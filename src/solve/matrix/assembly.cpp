@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/plan/partition.hpp"
 #include "solve/matrix/migrated_rows.hpp"
@@ -23,8 +24,9 @@ constexpr std::int64_t block_rows_worth_a_slice = 64;
 void check_rows_a_rank(Group& group, std::int64_t rows) {
   group.together([&] {
     if (rows <= std::numeric_limits<std::int32_t>::max() - 1) return;
-    throw Error(ErrorCode::environment,
-                fmt::format("{} rows on one rank (local numbers have 31 bits). Use more ranks.", rows));
+    throw Error(
+        ErrorCode::environment,
+        fmt::format("{} on one rank (local numbers have 31 bits). Use more ranks.", counted(rows, "row")));
   });
 }
 
@@ -32,10 +34,9 @@ void check_rows_a_rank(Group& group, std::int64_t rows) {
 
 int choose_slices(std::int64_t block_rows, int wanted) {
   if (wanted > std::max(block_rows, most_slices_anyhow))
-    throw Error(ErrorCode::usage,
-                fmt::format("{} slices for {} block rows of a rank (a slice has one at least, or nothing "
-                            "to do). Use at most as many, or 0 for automatic.",
-                            wanted, block_rows));
+    throw Error(ErrorCode::usage, fmt::format("{} for {} of a rank (a slice has one at least, or nothing "
+                                              "to do). Use at most as many, or 0 for automatic.",
+                                              counted(wanted, "slice"), counted(block_rows, "block row")));
   if (wanted > 0) return wanted;
   return static_cast<int>(std::clamp<std::int64_t>(block_rows / block_rows_worth_a_slice, 1, default_slices));
 }
@@ -76,9 +77,9 @@ void Assembly::gather_statistics(Group& group, Look const& look) {
     if (expected != global_rows_ || global_rows_ < 1) {
       throw Error(
           ErrorCode::usage,
-          fmt::format("the ranks have {} rows together, and the matrix has {} columns (a square one has as "
+          fmt::format("the ranks have {} together, and the matrix has {} (a square one has as "
                       "many rows, each with one owner). Correct the ranks' rows, or the size of the matrix.",
-                      expected, global_rows_));
+                      counted(expected, "row"), counted(global_rows_, "column")));
     }
   });
   check_rows_a_rank(group,
@@ -190,9 +191,10 @@ void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOpt
           if (rows[row] != part_[block_row]) {
             throw Error(
                 ErrorCode::bad_input,
-                fmt::format("{}:{}: row {} goes to part {}, but its block of {} rows to part {} (a block has "
+                fmt::format("{}:{}: row {} goes to part {}, but its block of {} to part {} (a block has "
                             "one owner). Keep blocks together, or use block size 1 (--block-size 1).",
-                            options.partition_file, row + 1, row + 1, rows[row], block_, part_[block_row]));
+                            options.partition_file, row + 1, row + 1, rows[row], counted(block_, "row"),
+                            part_[block_row]));
           }
         }
       }

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
-#include "base/cut_rows.hpp"
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
+#include "solve/matrix/cut_rows.hpp"
 
 namespace hostless {
 
@@ -35,10 +36,10 @@ void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t 
   for (std::size_t row = 1; row < offsets.size(); ++row) {
     std::int64_t const entries = offsets[row] - offsets[row - 1];
     if (entries > global_rows)
-      throw Error(ErrorCode::usage,
-                  fmt::format("offsets[{}] - offsets[{}]: {} entries of a row (the matrix has {} columns). "
-                              "Correct the offsets.",
-                              row, row - 1, entries, global_rows));
+      throw Error(ErrorCode::usage, fmt::format("offsets[{}] - offsets[{}]: {} of a row (the matrix has {}). "
+                                                "Correct the offsets.",
+                                                row, row - 1, counted(entries, "entry", "entries"),
+                                                counted(global_rows, "column")));
   }
 }
 

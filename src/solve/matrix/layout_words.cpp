@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/nearest.hpp"
 
 namespace hostless {
@@ -34,9 +35,9 @@ MatrixOptions LayoutWords::parse(std::uint64_t seed, int gpus) const {
   if (kind.size() == 4 && kind.rfind("bsr", 0) == 0) {  // bsr3 is bsr with blocks of 3
     int const wanted = kind[3] - '0';
     if (block != 0 && block != wanted) {
-      throw Error(
-          ErrorCode::usage,
-          fmt::format("--format {} with --block-size {} (they contradict each other).", format, block));
+      throw Error(ErrorCode::usage,
+                  fmt::format("--format {} with --block-size {} is refused (they contradict each other).",
+                              format, block));
     }
     o.block = wanted;
     kind = "bsr";
@@ -45,10 +46,9 @@ MatrixOptions LayoutWords::parse(std::uint64_t seed, int gpus) const {
   o.automatic_route = route == "auto";
   if (!o.automatic_route) o.route = route_from(route.c_str());
   if (slices < 0 || ranks_per_node < 0)
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("{} slices, {} ranks a node (there cannot be fewer than none). Use 0 for automatic.",
-                    slices, ranks_per_node));
+    throw Error(ErrorCode::usage,
+                fmt::format("{}, {} a node (there cannot be fewer than none). Use 0 for automatic.",
+                            counted(slices, "slice"), counted(ranks_per_node, "rank")));
   o.slices = slices;
   if (!Tiling::has_threads_per_row(threads_per_row))
     throw Error(

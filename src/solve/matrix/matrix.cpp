@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "base/processors.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/machine/nodes.hpp"
@@ -30,11 +31,10 @@ void check_lengths(Matrix const& matrix, std::size_t mine, std::size_t local) {
     auto const rows = static_cast<std::size_t>(matrix.last_row() - matrix.first_row());
     auto const owned = static_cast<std::size_t>(matrix.owned());
     if (mine == rows && local == owned) return;
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("vectors of {} and {} entries (this rank has {} rows as the caller counts them and "
-                    "works on {}). Pass vectors of these lengths.",
-                    mine, local, rows, owned));
+    throw Error(ErrorCode::usage,
+                fmt::format("vectors of {} and {} (this rank has {} as the caller counts them and "
+                            "works on {}). Pass vectors of these lengths.",
+                            mine, counted(local, "entry", "entries"), counted(rows, "row"), owned));
   });
 }
 
@@ -46,9 +46,8 @@ Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
 int threads_of(MatrixOptions const& options, RowSource const& source, int ranks_here,
                bool ranks_are_threads) {
   if (options.setup_threads < 0)
-    throw Error(ErrorCode::usage,
-                fmt::format("{} threads for the set-up of a matrix (0 chooses). Use 0 or more.",
-                            options.setup_threads));
+    throw Error(ErrorCode::usage, fmt::format("{} for the set-up of a matrix (0 chooses). Use 0 or more.",
+                                              counted(options.setup_threads, "thread")));
   if (!source.is_concurrent()) return 1;
   if (options.setup_threads > 0) return options.setup_threads;
   constexpr std::int64_t rows_worth_a_thread = 1 << 14;
@@ -85,12 +84,12 @@ void check_recipe(Group const& group, RowSource const& source, MatrixOptions con
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   if (options.gpus != 1)
     refuse(
-        fmt::format("a matrix generated on the GPU, and {} GPUs (it stays on the one that solves). Use "
+        fmt::format("a matrix generated on the GPU, and {} (it stays on the one that solves). Use "
                     "--gpus 1.",
-                    options.gpus));
+                    counted(options.gpus, "GPU")));
   if (group.size() != 1)
-    refuse(fmt::format("a matrix generated on the GPU on {} ranks (one GPU makes all of it). Use one rank.",
-                       group.size()));
+    refuse(fmt::format("a matrix generated on the GPU on {} (one GPU makes all of it). Use one rank.",
+                       counted(group.size(), "rank")));
   problems::Recipe const* const recipe = source.recipe();
   if (recipe == nullptr)
     refuse(
@@ -104,8 +103,8 @@ void check_recipe(Group const& group, RowSource const& source, MatrixOptions con
   constexpr std::int64_t most_rows =
       INT32_MAX - 2 * block_rows_past * 6;  // accumulators without a block row count on
   if (source.global_rows() > most_rows)
-    refuse(fmt::format("{} rows generated on the GPU (it counts them by 31 bits). Choose a smaller size.",
-                       source.global_rows()));
+    refuse(fmt::format("{} generated on the GPU (it counts them by 31 bits). Choose a smaller size.",
+                       counted(source.global_rows(), "row")));
 }
 
 }  // namespace
@@ -191,8 +190,8 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   parts->choose_threads(options, source);
   group.together([&] {
     if (options.gpus < 0)
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} GPUs (no fewer than none). Use 0 for the processor.", options.gpus));
+      throw Error(ErrorCode::usage, fmt::format("{} (no fewer than none). Use 0 for the processor.",
+                                                counted(options.gpus, "GPU")));
   });
   bool const with_local = options.gpus == 0 || options.host_layout;
   parts->assembly = std::make_unique<Assembly>(group, source, options, [&] {

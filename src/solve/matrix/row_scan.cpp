@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "base/thread_team.hpp"
 
@@ -103,8 +104,9 @@ void check_gpu_rows(GpuRows const& rows) {
         "values. Convert them.");
   if (rows.rows < 1) throw Error(ErrorCode::usage, "a matrix without rows. Pass one with some.");
   if (rows.offsets.size <= rows.rows)
-    throw Error(ErrorCode::usage, fmt::format("{} offsets of {} rows (n rows have n + 1). Pass whole arrays.",
-                                              rows.offsets.size, rows.rows));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} of {} (n rows have n + 1). Pass whole arrays.",
+                            counted(rows.offsets.size, "offset"), counted(rows.rows, "row")));
   for (GpuArray const* array : {&rows.columns, &rows.values}) {
     if (array->size == 0 || array->device == rows.offsets.device) continue;
     throw Error(ErrorCode::usage,
@@ -121,7 +123,7 @@ Error error_of(RowFault const& fault, std::int64_t rows) {
       what = fmt::format("it begins at entry {} and ends at {}", fault.before, fault.number);
       break;
     case RowFault::Kind::column:
-      what = fmt::format("column {} of {} rows", fault.number, rows);
+      what = fmt::format("column {} of {}", fault.number, counted(rows, "row"));
       break;
     case RowFault::Kind::order:
       what = fmt::format("column {} after column {}", fault.number, fault.before);

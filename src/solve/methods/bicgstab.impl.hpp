@@ -197,6 +197,8 @@ struct BicgstabMethod {
   static constexpr Breakdown breakdown{
       "r'A M r = 0", "where r is not 0 (A is singular or skew-symmetric along M r, or squares underflow)"};
   static constexpr Method steadier = method;
+  // Nothing bounds its residuals on their way. Beyond this rounding alone leaves as much as there was to begin with.
+  static constexpr double divergence_limit = 1e16;
   using Late = NoDecision;
 
   static constexpr IterationTraffic traffic(Variant, TrafficRequest const& request) {

@@ -148,6 +148,7 @@ struct ConjugateGradientMethod {
   static constexpr Breakdown breakdown{
       "p'A p = 0", "where p is not 0 (A is singular or indefinite along p, or squares underflow)"};
   static constexpr Method steadier = method;
+  static constexpr double divergence_limit = symmetric_divergence_limit;
   using Late = NoDecision;
 
   static constexpr IterationTraffic traffic(Variant variant, TrafficRequest const& request) {

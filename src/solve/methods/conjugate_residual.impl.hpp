@@ -164,6 +164,7 @@ struct ConjugateResidualMethod {
       "where r is not 0 (A is singular or indefinite along M r, or squares underflow; method minres does not "
       "need that number)"};
   static constexpr Method steadier = Method::minres;
+  static constexpr double divergence_limit = symmetric_divergence_limit;
   using Late = NoDecision;
 
   static constexpr IterationTraffic traffic(Variant, TrafficRequest const& request) {

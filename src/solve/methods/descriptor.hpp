@@ -11,6 +11,7 @@
 // curvature               what it finds an indefinite matrix by (CurvatureSum)
 // breakdown               what is zero where its first step breaks down (Breakdown)
 // steadier                what to try where it loses digits; itself where there is nothing
+// divergence_limit        how many times the first one its true residuals may be where nobody says
 // Late                    the decision of its text's `finish`; NoDecision without one
 // traffic(variant, ...)   what an iteration costs (IterationTraffic)
 // bind(input, m)          its data, of MethodInput and a preconditioner (preconditioners.hpp), whose type
@@ -81,6 +82,10 @@ struct Breakdown {
   char const* what;  ///< "p'A p = 0"
   char const* why;   ///< "where p is not 0 (...)"
 };
+
+/// Divergence limit of methods for symmetric matrices. In exact arithmetic their residuals grow by no more than
+/// the square root of A's condition: it ends what no fp64 could solve.
+constexpr double symmetric_divergence_limit = 1e10;
 
 /// What IterationTraffic depends on.
 struct TrafficRequest {

@@ -15,7 +15,7 @@ template <class... All>
 std::vector<MethodFacts> table_of(MethodList<All...>) {
   return {{All::method, All::name, All::title, All::fields, All::offers, All::demands,
            All::makes_lanczos_steps, All::square_in_m, All::curvature, All::breakdown, All::steadier,
-           &All::traffic, &run_on_host<All>}...};
+           All::divergence_limit, &All::traffic, &run_on_host<All>}...};
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct MethodFacts {
   CurvatureSum curvature;
   Breakdown breakdown;
   Method steadier;
+  double divergence_limit;
   IterationTraffic (*traffic)(Variant variant, TrafficRequest const& request);
   void (*run)(host::Engine& engine, RunKind kind, Variant variant,
               MethodInput<AnyPreconditioner> const& input);

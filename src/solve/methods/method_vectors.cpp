@@ -43,6 +43,10 @@ IterationTraffic traffic_of(SolveOptions const& options, int block) {
       .traffic(variant_of(options), {options.chebyshev.degree, preconditioner_data_bytes(options, block)});
 }
 
+double divergence_limit_of(SolveOptions const& options) {
+  return options.divergence_limit == 0 ? facts_of(options.method).divergence_limit : options.divergence_limit;
+}
+
 std::vector<double> norms(std::span<StepRecord const> steps) {
   std::vector<double> roots;
   roots.reserve(steps.size());
@@ -52,7 +56,7 @@ std::vector<double> norms(std::span<StepRecord const> steps) {
 
 State first_state(SolveOptions const& options, double upper) {
   State start;
-  start.growth_limit = options.divergence_limit;
+  start.growth_limit = divergence_limit_of(options);
   start.apart = options.preconditioner == PreconditionerKind::function || is_chebyshev(options);
   start.rounded = options.matrix_precision == MatrixPrecision::fp32;
   if (is_chebyshev(options)) {

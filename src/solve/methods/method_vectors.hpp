@@ -24,6 +24,9 @@ std::int64_t preconditioner_data_bytes(SolveOptions const& options, int block);
 /// What an iteration costs; `block`: rows of a block row.
 IterationTraffic traffic_of(SolveOptions const& options, int block);
 
+/// The one that was asked for, or the method's.
+double divergence_limit_of(SolveOptions const& options);
+
 /// Residual norms of what State::history holds.
 std::vector<double> norms(std::span<StepRecord const> steps);
 

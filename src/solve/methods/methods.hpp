@@ -31,7 +31,7 @@ constexpr bool is_well_described() {
     lists_well = lists_well && (One::fields[k].use == FieldUse::gathered) == (k + 1 == all);
   constexpr int working = 5;  // x, what a Lanczos run for a polynomial's bound overwrites, the gathered one
   return lists_well && One::values <= chebyshev::upper && One::square_in_m < One::values &&
-         One::curvature.value < One::values &&
+         One::curvature.value < One::values && One::divergence_limit >= 1 &&
          (!One::offers.polynomial || fields_in<One>(Variant::polynomial) >= working);
 }
 template <class... All>

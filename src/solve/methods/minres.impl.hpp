@@ -130,6 +130,7 @@ struct MinresMethod {
   static constexpr Breakdown breakdown{
       "A M r = 0", "where r is not 0 (A is singular along M r: no x reaches that part of b)"};
   static constexpr Method steadier = method;
+  static constexpr double divergence_limit = symmetric_divergence_limit;
   using Late = NoDecision;
 
   static constexpr IterationTraffic traffic(Variant, TrafficRequest const& request) {

@@ -73,6 +73,7 @@ struct SingleReductionMethod {
   static constexpr Breakdown breakdown{
       "p'A p = 0", "where p is not 0 (A is singular or indefinite along p, or squares underflow)"};
   static constexpr Method steadier = Method::cg;
+  static constexpr double divergence_limit = symmetric_divergence_limit;
   using Late = NoDecision;
 
   static constexpr IterationTraffic traffic(Variant, TrafficRequest const& request) {

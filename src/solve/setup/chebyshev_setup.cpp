@@ -18,10 +18,10 @@ void check_chebyshev(SolveOptions const& options) {
   ChebyshevOptions const& c = options.chebyshev;
   if (options.preconditioner != PreconditionerKind::chebyshev) {
     if (c != ChebyshevOptions{})
-      refuse_polynomial(
-          fmt::format("options of a Chebyshev polynomial with preconditioner {} (nobody would read them). "
-                      "Use preconditioner chebyshev.",
-                      name(options.preconditioner)));
+      refuse_polynomial(fmt::format(
+          "options of a Chebyshev polynomial with preconditioner {} are refused (nobody would read them). "
+          "Use preconditioner chebyshev.",
+          name(options.preconditioner)));
     return;
   }
   if (!facts_of(options.method).offers.polynomial) {
@@ -32,10 +32,11 @@ void check_chebyshev(SolveOptions const& options) {
           "{} needs a preconditioner that every row can apply by itself (it forms M r on the fly; a "
           "polynomial multiplies with A). Use method {}.",
           mine.name, theirs));
-    refuse_polynomial(fmt::format(
-        "{} with a Chebyshev polynomial (its bounds are those of positive eigenvalues). Use preconditioner "
-        "jacobi or block-jacobi{}; where A is symmetric positive definite, method {}.",
-        mine.name, mine.offers.apart ? ", or a function of your own" : "", theirs));
+    refuse_polynomial(
+        fmt::format("{} with a Chebyshev polynomial is refused (its bounds are those of positive "
+                    "eigenvalues). Use preconditioner "
+                    "jacobi or block-jacobi{}; where A is symmetric positive definite, method {}.",
+                    mine.name, mine.offers.apart ? ", or a function of your own" : "", theirs));
   }
   if (c.degree < 1 || c.degree > most_chebyshev_degree)
     refuse_polynomial(fmt::format("Chebyshev degree {} (it is the number of products with A). Use 1 to {}.",
@@ -50,10 +51,10 @@ void check_chebyshev(SolveOptions const& options) {
                     c.upper));
   if (c.inner != PreconditionerKind::none && c.inner != PreconditionerKind::jacobi &&
       c.inner != PreconditionerKind::block_jacobi)
-    refuse_polynomial(
-        fmt::format("a Chebyshev polynomial over {} (it needs a preconditioner that every row can apply by "
-                    "itself). Use none, jacobi or block-jacobi.",
-                    name(c.inner)));
+    refuse_polynomial(fmt::format(
+        "a Chebyshev polynomial over {} is refused (it needs a preconditioner that every row can apply by "
+        "itself). Use none, jacobi or block-jacobi.",
+        name(c.inner)));
 }
 
 void require_mutual_neighbours(Group& group, Exchange& exchange, ExchangePlan const& plan, double* gathered) {

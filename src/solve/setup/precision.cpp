@@ -13,17 +13,18 @@ void check_precision(SolveOptions const& options, Matrix const& matrix) {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   if (!facts_of(options.method).offers.rounded) {
     auto const rounds = [](MethodFacts const& one) { return one.offers.rounded; };
-    refuse(fmt::format(
-        "an fp32 matrix with {} (only {} replaces its residual by the true residual often enough). Use "
-        "method {}, or matrix precision fp64.",
-        name(options.method), names_of_methods(rounds, " and "), names_of_methods(rounds)));
+    refuse(
+        fmt::format("an fp32 matrix with {} is refused (only {} replaces its residual by the true residual "
+                    "often enough). Use "
+                    "method {}, or matrix precision fp64.",
+                    name(options.method), names_of_methods(rounds, " and "), names_of_methods(rounds)));
   }
   if (options.preconditioner == PreconditionerKind::chebyshev ||
       options.preconditioner == PreconditionerKind::function) {
-    refuse(
-        fmt::format("an fp32 matrix with preconditioner {} (it multiplies on its own account, or may). Use "
-                    "none, jacobi or block-jacobi, or matrix precision fp64.",
-                    name(options.preconditioner)));
+    refuse(fmt::format(
+        "an fp32 matrix with preconditioner {} is refused (it multiplies on its own account, or may). Use "
+        "none, jacobi or block-jacobi, or matrix precision fp64.",
+        name(options.preconditioner)));
   }
   if (matrix.function())
     refuse("an fp32 matrix of a function (it has no values to round). Use matrix precision fp64.");

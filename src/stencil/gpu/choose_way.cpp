@@ -261,10 +261,10 @@ class Ways {
       refuse(fmt::format("halos by {} in run persistent (its kernels exchange them). Use run stream or graph",
                          halos));
     if (options_.halos == GpuHalos::overlap && options_.depth > 1)
-      refuse(
-          fmt::format("halos by overlap with depth {} (every step has inner rows beside which they travel). "
-                      "Use depth 1",
-                      options_.depth));
+      refuse(fmt::format(
+          "halos by overlap with depth {} are refused (every step has inner rows beside which they travel). "
+          "Use depth 1",
+          options_.depth));
   }
   void offer(StencilWay way) {
     way.sharers = sharers_;
@@ -358,7 +358,8 @@ class Ways {
     if (parts_ > 1 && !why_.empty()) return;
     if (known) {
       why_ =
-          "cells streamed on so small a grid (its rows and columns must be more than the steps of a pass). "
+          "cells streamed on so small a grid are refused (its rows and columns must be more than the steps "
+          "of a pass). "
           "Use plain";
       return;
     }
@@ -415,9 +416,9 @@ class Ways {
     }
     if (!simple("cells resident")) return;
     if (options_.depth % 2 != 0) {
-      why_ =
-          fmt::format("cells resident with depth {} (they are stepped down and up by turns). Use an even one",
-                      options_.depth);
+      why_ = fmt::format(
+          "cells resident with depth {} are refused (they are stepped down and up by turns). Use an even one",
+          options_.depth);
       return;
     }
     bool fits = false;

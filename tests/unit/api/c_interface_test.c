@@ -202,7 +202,7 @@ static void test_callback_and_errors(void) {
   EXPECT(hostless_matrix_global_rows(NULL) == -1 && hostless_matrix_first_row(NULL) == -1 && hostless_matrix_last_row(NULL) == -1);
 
   hostless_default_options(&options);
-  EXPECT(options.divergence_limit == 1e10);
+  EXPECT(options.divergence_limit == 0); /* the method's */
   options.divergence_limit = 0.5;
   EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_USAGE && solver == NULL);
   EXPECT(strstr(hostless_last_error(), "options.divergence_limit: 0.5") != NULL);
@@ -335,7 +335,7 @@ static void test_options(void) {
 
   char const* const what[5] = {"options.check_interval: -1 (a whole number", "options.chebyshev_ratio: 0.5 (a finite number above 1",
                                "options.columns: \"17\" (unknown). Did you mean '16'? Use auto, 16 or 32.", "options.row_lanes: 3 (one of 1, 2, ",
-                               "Use --gpus 1."};
+                               "Use options.gpus: 1."};
   for (int k = 0; k < 5; ++k) {
     hostless_default_options(&options);
     if (k == 0) options.check_interval = -1;
@@ -357,7 +357,7 @@ static void test_old_program(void) {
   size_t const old = offsetof(hostless_options, matrix_precision);
   memset(&options, 0x55, sizeof options);
   (hostless_default_options)(&options);
-  EXPECT(options.struct_size == old && options.rtol == 1e-8 && options.divergence_limit == 1e10);
+  EXPECT(options.struct_size == old && options.rtol == 1e-8 && options.divergence_limit == 0);
   unsigned char const* const byte = (unsigned char const*)&options;
   for (size_t k = old; k < sizeof options; ++k) EXPECT(byte[k] == 0x55);
   double x[N];
@@ -365,14 +365,41 @@ static void test_old_program(void) {
   EXPECT(solved(&options, &result, x) == HOSTLESS_OK && result.status == HOSTLESS_CONVERGED);
 }
 
-/* A matrix read from a file, on the contiguous partition and the direct route. */
-static void test_file(void) {
-  char const* const name = "c_interface_test.mtx";
+static void write_text(char const* name, char const* text) {
   FILE* file = fopen(name, "w");
   EXPECT(file != NULL);
   if (file == NULL) return;
-  fputs("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 2\n2 2 4\n", file);
+  fputs(text, file);
   fclose(file);
+}
+
+/* What is refused is said with the names of the struct's members, not with the command's. */
+static void test_names_in_refusals(void) {
+  char const* const name = "c_interface_test.mtx";
+  write_text(name, "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 2\n1 2 1\n2 1 1.00001\n2 2 4\n");
+  hostless_transport* t = NULL;
+  hostless_matrix* matrix = NULL;
+  hostless_solver* solver = NULL;
+  hostless_options options;
+  EXPECT(hostless_open_single(&t) == HOSTLESS_OK);
+  hostless_default_options(&options);
+  EXPECT(hostless_matrix_read(t, name, &options, &matrix) == HOSTLESS_BAD_INPUT);
+  EXPECT(strstr(hostless_last_error(), "(options.symmetry_tolerance, 1e-09 now)") != NULL);
+  EXPECT(strstr(hostless_last_error(), "--") == NULL);
+  options.symmetry_tolerance = 1e-4;
+  EXPECT(hostless_matrix_read(t, name, &options, &matrix) == HOSTLESS_OK);
+  options.null_space_constant = 1;
+  EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_BAD_INPUT);
+  EXPECT(strstr(hostless_last_error(), "Drop options.null_space_constant: 1.") != NULL);
+  hostless_matrix_free(matrix);
+  hostless_close(t);
+  remove(name);
+}
+
+/* A matrix read from a file, on the contiguous partition and the direct route. */
+static void test_file(void) {
+  char const* const name = "c_interface_test.mtx";
+  write_text(name, "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 2\n2 2 4\n");
   hostless_transport* t = NULL;
   hostless_matrix* matrix = NULL;
   hostless_solver* solver = NULL;
@@ -478,6 +505,7 @@ int main(int count, char** words) {
   test_options();
   test_old_program();
   test_file();
+  test_names_in_refusals();
   if (failures == 0) printf("C interface: all expectations hold\n");
   return failures == 0 ? 0 : 1;
 }

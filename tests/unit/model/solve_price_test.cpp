@@ -72,6 +72,24 @@ TEST(SolvePrice, PipelinedHasOneSumAndSixUpdates) {
   EXPECT_NEAR(p.sums(), 10e-6, 1e-12);
 }
 
+TEST(SolvePrice, BicgstabHasTwoProductsWithTheirExchangesAndThreeSums) {
+  ExchangePrice exchange;
+  exchange.seconds = 100e-6;
+  MachineModel machine = machine_of_solves();
+  machine.triggers = TriggerCosts{};
+  machine.triggers->kernel_launch = 50e-6;
+  machine.triggers->source = "here";
+  IterationPrice const p = price_iteration(machine, PricedMethod::bicgstab, share, {8, 1}, &exchange);
+  EXPECT_NEAR(p.product, 2 * 80e-6, 1e-12);
+  EXPECT_NEAR(p.vectors, (6 * 24 + 64) * 1e-6, 1e-12);
+  EXPECT_NEAR(p.exchange, 2 * 100e-6, 1e-12);
+  EXPECT_NEAR(p.halo, 2 * (100e-6 - 72e-6), 1e-12);
+  EXPECT_NEAR(p.sums(), 3 * 3 * 10e-6, 1e-12);
+  EXPECT_NEAR(p.launches, 15 * 50e-6 - 160e-6 - 208e-6,
+              1e-12);  // two products in two parts, five dots, six updates
+  EXPECT_EQ(kept_bytes(PricedMethod::bicgstab, share, MemoryKind::host), 24e6 + 56e6);
+}
+
 TEST(SolvePrice, SumsOfTheHostAreMessagesAndCopies) {
   IterationPrice const p = price_iteration(machine_of_solves(), PricedMethod::cg, share,
                                            {4, 1, MemoryKind::gpu, MemoryKind::host}, nullptr);

@@ -248,10 +248,11 @@ TEST(Precision, WhatHasNoFp32ProductsIsRefused) {
     }
     return std::string("nothing was refused");
   };
-  EXPECT_EQ(refused([](SolveOptions& o) { o.method = Method::pipelined_cg; }),
-            "an fp32 matrix with pipelined-cg (only cg replaces its residual by the true residual often "
-            "enough). Use "
-            "method cg, or matrix precision fp64.");
+  EXPECT_EQ(
+      refused([](SolveOptions& o) { o.method = Method::pipelined_cg; }),
+      "an fp32 matrix with pipelined-cg is refused (only cg replaces its residual by the true residual often "
+      "enough). Use "
+      "method cg, or matrix precision fp64.");
   EXPECT_NE(refused([](SolveOptions& o) { o.method = Method::single_reduction_cg; }).find("Use method cg"),
             std::string::npos);
   EXPECT_NE(refused([](SolveOptions& o) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "../messages.hpp"
+#include "base/counted.hpp"
 #include "bench/neighbor/neighbors.hpp"
 #include "bench/neighbor/row_products.hpp"
 #include "file_names.hpp"
@@ -66,8 +67,9 @@ bench::NeighborWays neighbor_ways(NeighborOptions const& o, Transport& transport
     }
   }
   if (with.ways.empty())
-    throw Error(ErrorCode::usage,
-                "--ways library with --gather rows (MPI's own gathers blocks). Name another way, too.");
+    throw Error(
+        ErrorCode::usage,
+        "--ways library with --gather rows is refused (MPI's own gathers blocks). Name another way, too.");
   return with;
 }
 
@@ -119,8 +121,8 @@ TimedWays time_product(NeighborOptions const& o, Transport& transport, Json& rep
   report["entries"] = entries;
   report["columns"] = product.columns;
   report["edges"] = group.sum(static_cast<std::int64_t>(product.mine.destinations.size()));
-  what = fmt::format("product of {} ({} rows, {} entries) with {} columns", o.matrix,
-                     product.block.global_rows, entries, product.columns);
+  what = fmt::format("product of {} ({}, {}) with {}", o.matrix, counted(product.block.global_rows, "row"),
+                     counted(entries, "entry", "entries"), counted(product.columns, "column"));
   return {product, bench::row_product(transport, product, o.common.measure.protocol)};
 }
 
@@ -136,9 +138,9 @@ int time_neighbors(NeighborOptions const& o, Transport& transport) {
       o.multiplies() ? time_product(o, transport, report, what) : time_allgather(o, transport, report, what);
   report["steps"] = o.common.measure.protocol.steps;
   report["neighbor"] = Json::array();
-  table.line(fmt::format("{} ranks, {}, pattern {} with {} edges: {}", group.size(),
+  table.line(fmt::format("{}, {}, pattern {} with {}: {}", counted(group.size(), "rank"),
                          report["transport"].get<std::string>(), o.pattern,
-                         report["edges"].get<std::int64_t>(), what));
+                         counted(report["edges"].get<std::int64_t>(), "edge"), what));
   table.line(head_of_ways());
   for (bench::NeighborTiming const& one : timings) {
     report["neighbor"].push_back(row_of_way(with.ways[one.way], one, o.multiplies()));
@@ -224,12 +226,12 @@ void check_options(NeighborOptions const& o, CLI::App const& c) {
                                 {"matrix", {"spmm", "spmv"}}})
     if (c.count(one.option) > 0 &&
         std::find(one.patterns.begin(), one.patterns.end(), o.pattern) == one.patterns.end())
-      throw Error(ErrorCode::usage, fmt::format("{} with --pattern {} (it is of {}). Drop it.",
+      throw Error(ErrorCode::usage, fmt::format("{} with --pattern {} is refused (it is of {}). Drop it.",
                                                 one.option[0] == '-' ? one.option : "the matrix " + o.matrix,
                                                 o.pattern, fmt::join(one.patterns, " and ")));
   if (o.multiplies() && o.matrix.empty())
     throw Error(ErrorCode::usage,
-                fmt::format("--pattern {} without a matrix (it is what is multiplied). Name a "
+                fmt::format("--pattern {} without a matrix is refused (it is what is multiplied). Name a "
                             "file, a preset or one of {}.",
                             o.pattern, fmt::join(graph_names(), ", ")));
 }
