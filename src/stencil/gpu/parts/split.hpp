@@ -35,7 +35,11 @@ struct SplitRows {
                            : RowRange{stepped.low, std::min(stepped.low + radius, stepped.high)};
     last = part.above > 0 ? RowRange{high - radius, high}
                           : RowRange{std::max(stepped.high - radius, stepped.low), stepped.high};
-    if (first.rows() > 0) last.low = std::max(last.low, first.high);
+    // rows of both are those of the end that another part sees
+    if (part.below == 0 && part.above > 0)
+      first.high = std::max(first.low, std::min(first.high, last.low));
+    else if (first.rows() > 0)
+      last.low = std::max(last.low, first.high);
     last.high = std::max(last.low, last.high);
     std::int64_t const inner_low = first.rows() > 0 ? first.high : stepped.low;
     std::int64_t const inner_high = last.rows() > 0 ? last.low : stepped.high;
