@@ -83,8 +83,8 @@ class CachedBox {
     __syncthreads();
     each_row(0, [&](int a, int b) {
       bool const edge = a < reach0 || a >= size_[0] - reach0 || b < reach1 || b >= size_[1] - reach1;
-      for (int c = lane(); c < size_[2]; c += 32) {
-        int const at = place(a, b, c);
+      for (int c = thread(); c < size_[2]; c += 32) {
+        int const at = shared_offset(a, b, c);
         T values[fields];
         MemoryCell<T, Body, false> const memory(call_, in, low_[0] + a, low_[1] + b, low_[2] + c);
         values_of<T, Body>(body, CachedCell<T, Body>(now_ + at, field_cells_, plane_, row_, memory), values);
@@ -103,7 +103,7 @@ class CachedBox {
   }
 
  private:
-  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  __device__ static int thread() { return static_cast<int>(threadIdx.x) % 32; }
   /// Calls use(a, b) for each warp's rows of the box, by its first cell, and of so much around it (times reach).
   template <class Use>
   __device__ __forceinline__ void each_row(int around, Use const& use) const {
@@ -113,7 +113,7 @@ class CachedBox {
     for (int row = static_cast<int>(threadIdx.x) / 32; row < rows; row += static_cast<int>(blockDim.x) / 32)
       use(row / high1 - beyond0, row % high1 - beyond1);
   }
-  __device__ __forceinline__ int place(int a, int b, int c) const {
+  __device__ __forceinline__ int shared_offset(int a, int b, int c) const {
     return (a + reach0) * plane_ + (b + reach1) * row_ + c + reach2;
   }
   __device__ __forceinline__ std::int64_t in_memory(int a, int b, int c) const {
@@ -124,14 +124,14 @@ class CachedBox {
     std::int64_t const from =
         in_memory(low_[0] + a, found_beyond(call_, 1, low_[1] + b), found_beyond(call_, 2, low_[2] + c));
     HOSTLESS_UNROLL
-    for (int f = 0; f < fields; ++f) now_[f * field_cells_ + place(a, b, c)] = in[f][from];
+    for (int f = 0; f < fields; ++f) now_[f * field_cells_ + shared_offset(a, b, c)] = in[f][from];
   }
   /// The cells around the box; `whole`: and its own.
   __device__ __forceinline__ void load(T const* const* in, bool whole) const {
     each_row(1, [&](int a, int b) {
       bool const own = a >= 0 && a < size_[0] && b >= 0 && b < size_[1];
       if (own && !whole) return;
-      for (int c = lane() - reach2; c < size_[2] + reach2; c += 32) take(in, a, b, c);
+      for (int c = thread() - reach2; c < size_[2] + reach2; c += 32) take(in, a, b, c);
     });
     if (whole) return;
     constexpr int beside = 2 * reach2;

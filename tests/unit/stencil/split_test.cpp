@@ -80,7 +80,7 @@ TEST(SplitBlocks, AreAllThereAtOnce) {
           std::vector<int> free(static_cast<std::size_t>(multiprocessors), inner);
           for (int k = 0; k < blocks.inner; ++k) {
             // first until a multiprocessor has no place for a border block, then the next one; and anywhere
-            auto found = std::find_if(free.begin(), free.end(), [&](int f) { return f >= room.places(); });
+            auto found = std::find_if(free.begin(), free.end(), [&](int f) { return f >= room.slots(); });
             if (times > 0 || found == free.end()) {
               found = free.begin() + static_cast<std::ptrdiff_t>(random() % free.size());
               while (*found == 0)
@@ -90,9 +90,9 @@ TEST(SplitBlocks, AreAllThereAtOnce) {
           }
           for (int k = 0; k < blocks.border; ++k) {
             auto const found =
-                std::find_if(free.begin(), free.end(), [&](int f) { return f >= room.places(); });
+                std::find_if(free.begin(), free.end(), [&](int f) { return f >= room.slots(); });
             ASSERT_NE(found, free.end()) << inner << " " << border << " " << multiprocessors << " " << rows;
-            *found -= room.places();
+            *found -= room.slots();
           }
         }
       }

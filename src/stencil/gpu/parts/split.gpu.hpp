@@ -58,10 +58,10 @@ class Border {
     }
   }
 
-  /// Takes a step (`computes`), and shows the other parts what it led to (`shows`); else what there was.
+  /// Takes a step (`computes`), and is_shown the other parts what it led to (`is_shown`); else what there was.
   template <bool computes>
   __device__ __forceinline__ void step(T const* const* in, T* const* out, Body const& body,
-                                       bool shows) const {
+                                       bool is_shown) const {
     each<1>(rows_.border, [&](Cell const(&cells)[1]) {
       Cell const& cell = cells[0];
       if (!cell.wanted) return true;
@@ -71,7 +71,7 @@ class Border {
         compute(in, out, body, cell, values);
       else
         for (int f = 0; f < fields; ++f) values[f] = in[f][cell.at];
-      if (shows) show(cell.at, values);
+      if (is_shown) show(cell.at, values);
       return true;
     });
   }
@@ -191,12 +191,12 @@ __global__ void __launch_bounds__(most_border_threads)
   bool const computes = call.tiles > 0;
   for (std::int64_t step = -1; step < steps; ++step) {  // first what was given is exchanged
     if (step > 0) arrays.swap();
-    bool const shows = step + 1 < steps;
+    bool const is_shown = step + 1 < steps;
     if (step >= 0 && computes)
-      border.template step<true>(arrays.in, arrays.out, body, shows);
-    else if (shows)
+      border.template step<true>(arrays.in, arrays.out, body, is_shown);
+    else if (is_shown)
       border.template step<false>(arrays.in, arrays.out, body, true);
-    if (!shows) return;
+    if (!is_shown) return;
     if (!border.receive(step < 0 ? given : arrays.out)) return;
     if (!joiner.wait()) return;
   }

@@ -50,33 +50,33 @@ struct SplitRows {
 };
 
 /// What a part has of a GPU. A multiprocessor holds `inner` blocks of the one kernel or `border` of the other, at
-/// most as many of these as of those; so a border block takes the place of `places` inner ones.
+/// most as many of these as of those; so a border block takes the room of `slots` inner ones.
 struct SplitRoom {
   int inner = 1, border = 1;
   int multiprocessors = 1;
-  int places() const { return (inner + border - 1) / border; }
+  int slots() const { return (inner + border - 1) / border; }
 };
 
 /// Blocks of both kernels, which all are there at once wherever the GPU puts them, in any order: a border block
-/// finds no multiprocessor with so many places free only where at least inner - places() + 1 are taken on each.
+/// finds no multiprocessor with so many slots free only where at least inner - slots() + 1 are taken on each.
 struct SplitBlocks {
   int border = 1, inner = 1;
   /// As many for the border as it has of the rows (Ismayilov et al. 2023, section 4.1.2), and one for either end.
   static SplitBlocks of(SplitRows const& rows, SplitRoom const& room) {
     std::int64_t const border = rows.border[0].rows() + rows.border[1].rows();
     std::int64_t const whole = std::max<std::int64_t>(border + rows.inner.rows(), 1);
-    std::int64_t const all = std::int64_t{room.inner} * room.multiprocessors, places = room.places();
-    std::int64_t const free = (room.inner - places + 1) * room.multiprocessors;
-    std::int64_t const most = std::max<std::int64_t>((free - 1) / places, 1);
-    std::int64_t const wanted = (all / places * border + whole / 2) / whole;
+    std::int64_t const all = std::int64_t{room.inner} * room.multiprocessors, slots = room.slots();
+    std::int64_t const free = (room.inner - slots + 1) * room.multiprocessors;
+    std::int64_t const most = std::max<std::int64_t>((free - 1) / slots, 1);
+    std::int64_t const wanted = (all / slots * border + whole / 2) / whole;
     SplitBlocks blocks;
     blocks.border = static_cast<int>(std::clamp(wanted, std::min<std::int64_t>(2, most), most));
-    blocks.inner = static_cast<int>(std::max<std::int64_t>(free - places * blocks.border, 1));
+    blocks.inner = static_cast<int>(std::max<std::int64_t>(free - slots * blocks.border, 1));
     return blocks;
   }
   bool fit(SplitRoom const& room) const {
-    int const places = room.places();
-    return inner + places * border <= (room.inner - places + 1) * room.multiprocessors;
+    int const slots = room.slots();
+    return inner + slots * border <= (room.inner - slots + 1) * room.multiprocessors;
   }
 };
 
