@@ -72,15 +72,18 @@ char const* name(GpuCells cells) {
       return "streamed";
     case GpuCells::resident:
       return "resident";
+    case GpuCells::cached:
+      return "cached";
   }
   return "unknown";
 }
 
 GpuCells gpu_cells_from(char const* text) {
-  for (GpuCells const cells : {GpuCells::automatic, GpuCells::plain, GpuCells::streamed, GpuCells::resident})
+  for (GpuCells const cells :
+       {GpuCells::automatic, GpuCells::plain, GpuCells::streamed, GpuCells::resident, GpuCells::cached})
     if (std::strcmp(text, name(cells)) == 0) return cells;
   throw Error(ErrorCode::usage, fmt::format("unknown cells '{}' (it says what a GPU steps a stencil with). "
-                                            "Use auto, plain, streamed or resident.",
+                                            "Use auto, plain, streamed, resident or cached.",
                                             text));
 }
 

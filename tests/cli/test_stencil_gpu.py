@@ -52,11 +52,15 @@ class Played(Stencil):
     def test_how_it_is_stepped_can_be_said(self):
         for words, run, depth, block in ((("--run", "stream", "--cells", "plain"), "stream, plain", 1, 1),
                                          (("--cells", "streamed", "--block-steps", 8), "graph, streamed", 1, 8),
-                                         (("--cells", "resident", "--depth", 4), "persistent, resident", 4, 1)):
+                                         (("--cells", "resident", "--depth", 4), "persistent, resident", 4, 1),
+                                         (("--cells", "cached"), "persistent, cached", 1, 1)):
             result = self.on_gpu("heat", "--size", "64x128", "--steps", 9, *words)
             self.assertEqual((result["gpu_run"].split(":")[0], result["depth"], result["block_steps"]), (run, depth, block))
         refused = ("stencil", "--problem", "jacobi3d", "--size", "9x9x9", "--steps", 1, "--gpus", 1, "--cells", "resident")
         self.assertIn("it is for two axes", self.refused(2, *refused, environment=PLAYED))
+        for words, says in ((("--run", "graph"), "cells cached in run graph"), (("--depth", 4), "exchanged after every step"),
+                            (("--block-steps", 2), "exchanged after every step")):
+            self.assertIn(says, self.refused(2, *refused[:-1], "cached", *words, environment=PLAYED))
 
     def test_parts_on_several_gpus(self):
         words = ("--size", "64x70", "--steps", 9, "--every", 4, "--output", "v.npy")
@@ -67,18 +71,24 @@ class Played(Stencil):
             self.assertEqual((result["gpus"], result["gpu_of_part"]), (len(set(parts)), parts))
             self.assertEqual((result["history"], self.content("v.npy")), (one["history"], cells))
         for gpus, words, says in (("0,7", (), "GPU 7 of 2"), ("3", (), "GPU 2 of 2"), ("2", ("--cells", "plain", "--depth", 40), "halos of 40"),
-                                  ("2", ("--cells", "streamed", "--depth", 12), "halos last for whole passes")):
+                                  ("2", ("--cells", "streamed", "--depth", 12), "halos last for whole passes"),
+                                  (",".join("0" * 100), ("--cells", "cached"), "cells cached in 100 parts on one GPU")):
             self.assertIn(says, self.refused(2, *HEAT[:3], "--size", "64x70", "--steps", 9, "--gpus", gpus, *words, environment=PLAYED))
 
     def test_a_bench_of_ways_by_turns(self):
         words = ("bench", "stencil", "--problem", "heat", "--size", "40x70", "--type", "fp32", "--steps", 4, "--repeat", 2, "--warm-up", 1)
         report = self.json_of(*words, "--gpus", "0,1", environment=PLAYED)
         rows = {row["name"]: row for row in report["variants"]}
-        self.assertEqual(([name for name in rows if "best_us" in rows[name]], report["bits"]), (["copy", "overlap", "p2p", "cpu-free", "blocked"], "equal"))
-        self.assertEqual([rows[name]["how"].split(":")[0] for name in ("copy", "p2p", "cpu-free")],
-                         ["stream, plain", "stream, plain", "persistent, plain"])
-        report = self.json_of(*words, "--gpus", 2, "--variants", "p2p,blocked", "--no-compute", environment=PLAYED)
-        self.assertEqual([("best_us" in row, "problem" in row) for row in report["variants"]], [(True, False), (False, True)])
+        timed = ["copy", "overlap", "p2p", "cpu-free", "cpu-free-two-kernels", "cpu-free-perks", "blocked"]
+        self.assertEqual(([name for name in rows if "best_us" in rows[name]], report["bits"]), (timed, "equal"))
+        self.assertEqual([(rows[name]["how"].split(":")[0], rows[name]["depth"]) for name in timed[:-1]],
+                         [("stream, plain", 1)] * 3 + [("persistent, plain", 1)] * 2 + [("persistent, cached", 1)])
+        self.assertIn("NVSHMEM", rows["nvshmem"]["problem"])
+        report = self.json_of("bench", "stencil", "--problem", "jacobi3d", "--size", "9x8x70", "--gpus", 1, "--steps", 4, "--repeat", 2, "--variants",
+                              "cpu-free-two-kernels,cpu-free-perks", environment=PLAYED)
+        self.assertEqual(([row["how"].split(":")[0] for row in report["variants"]], report["bits"]), (["persistent, plain", "persistent, cached"], "equal"))
+        report = self.json_of(*words, "--gpus", 2, "--variants", "p2p,cpu-free-two-kernels,cpu-free-perks,blocked", "--no-compute", environment=PLAYED)
+        self.assertEqual([("best_us" in row, "problem" in row) for row in report["variants"]], [(True, False)] * 3 + [(False, True)])
         self.assertNotIn("bits", report)
         report = self.json_of(*words, "--gpus", 2, "--variants", "blocked", "--run", "graph", "--cells", "plain", "--depth", 4, environment=PLAYED)
         self.assertEqual([(row["how"].split(":")[0], row["depth"]) for row in report["variants"]], [("graph, plain", 4)])

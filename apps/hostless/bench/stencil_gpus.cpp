@@ -22,16 +22,17 @@ struct GpuVariant {
   char const* obstacle;  ///< why there is none; empty: there is
   RunKind run = RunKind::automatic;
   GpuHalos halos = GpuHalos::kernel;
+  GpuCells cells = GpuCells::plain;
 };
-/// A step, an exchange, a step: `plain` with depth 1. Ours is as the command says, or chosen.
+/// A step, an exchange, a step: depth 1. Ours is as the command says, or chosen.
 constexpr GpuVariant gpu_variants[]{
     {"copy", "", RunKind::stream, GpuHalos::copies},
     {"overlap", "", RunKind::stream, GpuHalos::overlap},
     {"p2p", "", RunKind::stream, GpuHalos::kernel},
     {"nvshmem", "its kernels put by NVSHMEM; those of the library load and store"},
     {"cpu-free", "", RunKind::persistent, GpuHalos::kernel},
-    {"cpu-free-two-kernels", "the library has one kernel for inner and border cells"},
-    {"cpu-free-perks", "what stays on chip here is stepped several times between exchanges: blocked"},
+    {"cpu-free-two-kernels", "", RunKind::persistent, GpuHalos::overlap},
+    {"cpu-free-perks", "", RunKind::persistent, GpuHalos::overlap, GpuCells::cached},
     {"blocked", ""},
     {"blocked-overlap", "on GPUs ours has one form: blocked"}};
 
@@ -140,7 +141,7 @@ class GpuBench {
     options.limits = o_.measure->protocol.limits;
     if (!is_ours) {
       options.run = found.run;
-      options.cells = GpuCells::plain;
+      options.cells = found.cells;
       options.depth = 1;
       options.block_steps = 1;
       options.halos = found.halos;

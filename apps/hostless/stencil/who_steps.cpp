@@ -59,9 +59,9 @@ void GpuWords::add(CLI::App& command) {
   command
       .add_option("--cells", cells,
                   "Of a GPU: plain (a thread a cell), streamed (several steps in one pass over memory), "
-                  "resident (the grid stays in registers); auto")
+                  "resident (the grid stays in registers), cached (what fits stays in shared memory); auto")
       ->capture_default_str()
-      ->check(one_of({"auto", "plain", "streamed", "resident"}));
+      ->check(one_of({"auto", "plain", "streamed", "resident", "cached"}));
 }
 
 std::vector<int> GpuWords::devices() const {

@@ -16,7 +16,8 @@ enum class GpuCells : std::uint8_t {
   automatic,  ///< what a model takes for the fastest that fits
   plain,      ///< a thread a cell, a step after the other, any stencil
   streamed,   ///< several steps in one pass over memory, rows or planes of cells in registers
-  resident    ///< two axes: the grid stays in registers, tiles exchange what they need of each other
+  resident,   ///< two axes: the grid stays in registers, tiles exchange what they need of each other
+  cached,  ///< what fits stays in shared memory, halos are exchanged every step; any stencil; only if named
 };
 char const* name(GpuCells cells);
 /// Errors  usage  unknown name
@@ -25,9 +26,11 @@ GpuCells gpu_cells_from(char const* text);
 /// How parts of a grid on several GPUs get the rows of their neighbours, where kernels do not exchange them
 /// while they run.
 enum class GpuHalos : std::uint8_t {
-  kernel,   ///< a kernel of the part that reads them, out of the other GPU's memory
-  copies,   ///< copies that the host queues
-  overlap,  ///< such copies, and border rows after them, beside the inner rows' kernel; `plain` with depth 1
+  kernel,  ///< a kernel of the part that reads them, out of the other GPU's memory
+  copies,  ///< copies that the host queues
+  /// Beside the kernel of inner rows; `plain` with depth 1. In runs `stream` and `graph` such copies, and border
+  /// rows after them; in run `persistent` a second kernel, which steps border rows and exchanges them.
+  overlap,
 };
 char const* name(GpuHalos halos);
 /// Errors  usage  unknown name
@@ -36,7 +39,8 @@ GpuHalos gpu_halos_from(char const* text);
 /// None of these can change a bit of a cell. 0: chosen.
 struct GpuStencilOptions {
   /// stream: a kernel a pass over the cells; graph: so many recorded and replayed; persistent: one kernel for
-  /// all steps, whose blocks wait for each other after each (plain) or every `depth` ones (resident).
+  /// all steps, whose blocks wait for each other after each (plain) or every `depth` ones (resident), or two
+  /// (cached, and plain with halos by overlap), which wait for each other after each.
   RunKind run = RunKind::automatic;
   GpuCells cells = GpuCells::automatic;
   int depth = 0;        ///< of `resident`: steps between two exchanges of tiles; of several parts: of halos
@@ -44,7 +48,7 @@ struct GpuStencilOptions {
   /// A GPU for each part of the grid: parts are rows of the first axis (planes, of three), one after the
   /// other. A GPU that is named several times has so many parts.
   std::vector<int> devices{0};
-  /// Of several parts in runs `stream` and `graph`.
+  /// Of several parts in runs `stream` and `graph`; `overlap` in run `persistent` too, also of one part.
   GpuHalos halos = GpuHalos::kernel;
   /// False, of `plain`: for a measurement of exchanges alone no cell is computed.
   bool computes = true;

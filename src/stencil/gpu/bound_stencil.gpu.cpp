@@ -123,6 +123,8 @@ class Bound final : public BoundStencil {
       told = text(way.streamed.shape.steps) + " steps in one pass, " + text(way.streamed.x.count) +
              " strips x " + text(way.streamed.chunks) + " chunks, " + text(way.streamed.shape.width) +
              " cells a thread";
+    } else if (way.is_split()) {
+      told = describe_split();
     } else if (way.run == RunKind::persistent) {
       told = "a thread a cell, " + text(first().blocks()) + " blocks at a barrier each step";
     }
@@ -134,7 +136,7 @@ class Bound final : public BoundStencil {
     }
     if (way.cells != GpuCells::resident) told += ", halos every " + text(way.halo_steps) + " steps";
     if (way.halos == GpuHalos::copies) told += " by copies";
-    if (way.halos == GpuHalos::overlap) told += " by copies beside inner rows";
+    if (way.steps_beside_halos()) told += " by copies beside inner rows";
     return text(way.parts.size()) + " parts on GPUs " + devices + ", " + told;
   }
   std::int64_t device_bytes() const override {
@@ -146,6 +148,18 @@ class Bound final : public BoundStencil {
 
  private:
   GridPart& first() const { return *parts_.front(); }
+  std::string describe_split() const {
+    auto const text = [](auto number) { return std::to_string(number); };
+    SplitPlan const& plan = first().split();
+    std::string told = "a thread a cell";
+    CachedBoxes const& boxes = plan.boxes;
+    if (first().problem().way.cells == GpuCells::cached)
+      told = text(boxes.high[0] - boxes.low[0]) + " of " + text(plan.rows.inner.rows()) +
+             " inner rows in shared memory in " + text(boxes.count[0]) + " x " + text(boxes.count[1]) +
+             " x " + text(boxes.count[2]) + " boxes";
+    return told + ", " + text(plan.blocks.inner) + " blocks beside " + text(plan.blocks.border) +
+           " of a kernel for border rows, joined each step";
+  }
   static void open(int from, int to) {
     if (from == to) return;
     OnDevice const on(from);
@@ -209,7 +223,7 @@ class Bound final : public BoundStencil {
     if (++passes_ == 2) each([](GridPart& part) { part.await_fetched(); });
   }
   void step() {
-    if (problem_.way.halos == GpuHalos::overlap) return step_beside_halos();
+    if (problem_.way.steps_beside_halos()) return step_beside_halos();
     prepare(1);
     each([](GridPart& part) { part.step(); });
   }
@@ -277,6 +291,7 @@ class Bound final : public BoundStencil {
       auto const begin = Clock::now();
       if (first().must_clear(some)) each([](GridPart& part) { part.clear_waiting(); });
       each([](GridPart& part) { part.keep_cells(); });
+      each([](GridPart& part) { part.make_ready(); });
       int number = 0;
       each([&](GridPart& part) {
         if (number++ != silent_) part.launch_waiting(some);

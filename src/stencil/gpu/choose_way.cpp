@@ -229,6 +229,7 @@ class Ways {
     if (asks_resident()) try_resident();
     if (asks_streamed()) try_streamed();
     if (asks_plain()) try_plain();
+    if (options_.cells == GpuCells::cached) try_cached();
     if (!found_) refuse(why_.empty() ? "options that exclude each other" : why_);
     return *found_;
   }
@@ -255,9 +256,9 @@ class Ways {
 
   void check_halos() const {
     char const* const halos = name(options_.halos);
-    if (options_.halos != GpuHalos::kernel && parts_ == 1)
+    if (options_.halos != GpuHalos::kernel && parts_ == 1 && !asks_split())
       refuse(fmt::format("halos by {} of a grid in one part (it has none). Name several GPUs", halos));
-    if (options_.halos != GpuHalos::kernel && options_.run == RunKind::persistent)
+    if (options_.halos == GpuHalos::copies && (options_.run == RunKind::persistent || asks_split()))
       refuse(fmt::format("halos by {} in run persistent (its kernels exchange them). Use run stream or graph",
                          halos));
     if (options_.halos == GpuHalos::overlap && options_.depth > 1)
@@ -266,10 +267,16 @@ class Ways {
           "Use depth 1",
           options_.depth));
   }
+  /// A kernel of border rows beside that of the others, which both go on: only where it is named.
+  bool asks_split() const {
+    return options_.cells == GpuCells::cached ||
+           (options_.run == RunKind::persistent && options_.halos == GpuHalos::overlap);
+  }
   void offer(StencilWay way) {
     way.sharers = sharers_;
     way.halos = options_.halos;
     way.computes = options_.computes;
+    way.shared_bytes = device_.shared_bytes;
     if (way.parts.empty()) way.parts = parts_of_rows(grid_.extent[0], options_.devices);
     if (!found_ || way.step_s < found_->step_s) found_ = way;
   }
@@ -300,7 +307,8 @@ class Ways {
   }
   void try_plain() {
     for (RunKind const run : {RunKind::stream, RunKind::graph, RunKind::persistent}) {
-      if (!may_be(run) || (run == RunKind::persistent && options_.halos != GpuHalos::kernel)) continue;
+      if (!may_be(run)) continue;
+      if (run == RunKind::persistent && options_.halos != GpuHalos::kernel && !asks_split()) continue;
       // where cells stay on chip, a barrier of all blocks after each step is only what others do
       if (found_ && found_->cells == GpuCells::resident && options_.run == RunKind::persistent) continue;
       for (int const depth : halo_depths(1)) {
@@ -315,6 +323,36 @@ class Ways {
         offer(way);
       }
     }
+  }
+  /// What two kernels wait for is exchanged after each step.
+  void try_cached() {
+    if (!may_be(RunKind::persistent)) {
+      why_ = fmt::format("cells cached in run {} (they stay in one kernel). Use run persistent",
+                         name(options_.run));
+      return;
+    }
+    if (options_.depth > 1 || options_.block_steps > 1) {
+      why_ = fmt::format(
+          "cells cached with depth {}, block_steps {} (halos are exchanged after every step). Use 1, or "
+          "resident",
+          options_.depth, options_.block_steps);
+      return;
+    }
+    if (device_.multiprocessors < 2) {
+      why_ = fmt::format(
+          "cells cached in {} parts on one GPU (each needs two multiprocessors, for a kernel of its border "
+          "and "
+          "one of its inner rows). Use fewer parts",
+          sharers_);
+      return;
+    }
+    std::optional<Grid> const part = part_grid(1);
+    if (!part) return;
+    StencilWay way;
+    way.run = RunKind::persistent;
+    way.cells = GpuCells::cached;
+    way.step_s = cost_of_plain(way.run, kernel_, *part, device_);
+    offer(way);
   }
   bool simple(char const* what) {
     if (is_simple(grid_, kernel_)) return true;

@@ -6,6 +6,7 @@
 
 #include "device/memory.hpp"
 #include "stencil/gpu/parts/parted.hpp"
+#include "stencil/gpu/parts/split.hpp"
 #include "stencil/gpu/plain.hpp"
 #include "stencil/gpu/stencil_library.hpp"
 
@@ -20,8 +21,13 @@ struct StencilArrays {
   std::int64_t stride[2] = {};
 };
 
-struct RowRange {
-  std::int64_t low = 0, high = 0;
+/// What two kernels of a part wait by, and the streams that they are queued on.
+struct SplitWaits {
+  BlockBarrier border, inner;
+  HaloWords halo;
+};
+struct SplitStreams {
+  HOSTLESS_GPU(Stream_t) border, inner;
 };
 
 /// What a kernel that waits is told beside.
@@ -62,6 +68,10 @@ class StencilInstance {
   virtual void steps_of_part(StencilProblem const& problem, StencilArrays const& arrays, std::int64_t steps,
                              int blocks, BlockBarrier const& barrier, HaloWords const& halo,
                              HOSTLESS_GPU(Stream_t) stream) const = 0;
+  /// the same by two kernels at a time, on a stream each, as they were dealt out for the rows that a part has.
+  virtual SplitPlan split(StencilProblem const& problem, PartRows const& rows) const = 0;
+  virtual void steps_split(StencilProblem const& problem, StencilArrays const& arrays, std::int64_t steps,
+                           SplitPlan const& plan, SplitWaits const& waits, SplitStreams streams) const = 0;
   /// those of one pass over memory, once its chunks have been dealt out to the warps that there can be;
   virtual void deal_out(StencilProblem& problem) const = 0;
   virtual void pass(StencilProblem const& problem, StencilArrays const& arrays,

@@ -19,6 +19,16 @@ struct ArraysOf {
 template <class T, class Body>
 using PlainCallOf = PlainCall<T, ArraysOf<Body>::arrays, ArraysOf<Body>::fields>;
 
+/// Where a neighbour beyond an end is found.
+template <class Call>
+__device__ __forceinline__ int found_beyond(Call const& call, int axis, int i) {
+  int const n = call.extent[axis];
+  bool const mirrors = call.boundary[axis] == GridBoundary::neumann;
+  if (i < 0) return mirrors ? -1 - i : i + n;
+  if (i >= n) return mirrors ? 2 * n - 1 - i : i - n;
+  return i;
+}
+
 /// What a functor sees of one cell of arrays in memory. inner: no neighbour lies beyond an end.
 template <class T, class Body, bool inner>
 class MemoryCell {
@@ -46,15 +56,8 @@ class MemoryCell {
   __device__ __forceinline__ T at(int field, int a, int b, int c) const {
     T const* const from = in_[field];
     if constexpr (inner) return from[here_ + a * call_.stride[0] + b * call_.stride[1] + c];
-    return from[found(0, a_ + a) * call_.stride[0] + found(1, b_ + b) * call_.stride[1] + found(2, c_ + c)];
-  }
-  /// Where a neighbour beyond an end is found.
-  __device__ __forceinline__ int found(int axis, int i) const {
-    int const n = call_.extent[axis];
-    bool const mirrors = call_.boundary[axis] == GridBoundary::neumann;
-    if (i < 0) return mirrors ? -1 - i : i + n;
-    if (i >= n) return mirrors ? 2 * n - 1 - i : i - n;
-    return i;
+    return from[found_beyond(call_, 0, a_ + a) * call_.stride[0] +
+                found_beyond(call_, 1, b_ + b) * call_.stride[1] + found_beyond(call_, 2, c_ + c)];
   }
 
   Call const& call_;
@@ -63,25 +66,41 @@ class MemoryCell {
   std::int64_t here_;
 };
 
-template <class T, class Body, bool inner>
-__device__ __forceinline__ void step_cell(PlainCallOf<T, Body> const& call, T const* const* in, T* const* out,
-                                          Body const& body, int a, int b, int c) {
-  MemoryCell<T, Body, inner> const here(call, in, a, b, c);
-  std::int64_t const to = a * call.stride[0] + b * call.stride[1] + c;
+/// No neighbour lies beyond an end.
+template <class T, class Body>
+__device__ __forceinline__ bool is_inner(PlainCallOf<T, Body> const& call, int a, int b, int c) {
+  using Facts = ArraysOf<Body>;
+  return a >= Facts::reach0 && a < call.extent[0] - Facts::reach0 && b >= Facts::reach1 &&
+         b < call.extent[1] - Facts::reach1 && c >= Body::radius && c < call.extent[2] - Body::radius;
+}
+
+/// What a functor makes of a cell.
+template <class T, class Body, class Cell>
+__device__ __forceinline__ void values_of(Body const& body, Cell const& here,
+                                          T (&to)[ArraysOf<Body>::fields]) {
   if constexpr (ArraysOf<Body>::fields == 1) {
-    out[0][to] = body(here);
+    to[0] = body(here);
   } else {
     auto const values = body(here);
     HOSTLESS_UNROLL
-    for (int f = 0; f < ArraysOf<Body>::fields; ++f) out[f][to] = reinterpret_cast<T const*>(&values)[f];
+    for (int f = 0; f < ArraysOf<Body>::fields; ++f) to[f] = reinterpret_cast<T const*>(&values)[f];
   }
+}
+
+template <class T, class Body, bool inner>
+__device__ __forceinline__ void step_cell(PlainCallOf<T, Body> const& call, T const* const* in, T* const* out,
+                                          Body const& body, int a, int b, int c) {
+  T values[ArraysOf<Body>::fields];
+  values_of<T, Body>(body, MemoryCell<T, Body, inner>(call, in, a, b, c), values);
+  std::int64_t const to = a * call.stride[0] + b * call.stride[1] + c;
+  HOSTLESS_UNROLL
+  for (int f = 0; f < ArraysOf<Body>::fields; ++f) out[f][to] = values[f];
 }
 
 /// This block's share of one step.
 template <class T, class Body>
 __device__ __forceinline__ void step_tiles(PlainCallOf<T, Body> const& call, T const* const* in,
                                            T* const* out, Body const& body) {
-  using Facts = ArraysOf<Body>;
   int const columns = 1 << call.columns_log2, rows = static_cast<int>(blockDim.x) >> call.columns_log2;
   int const column = static_cast<int>(threadIdx.x) & (columns - 1);
   int const row = static_cast<int>(threadIdx.x) >> call.columns_log2;
@@ -93,10 +112,7 @@ __device__ __forceinline__ void step_tiles(PlainCallOf<T, Body> const& call, T c
     int const a = call.low[0] + (call.row_axis == 0 ? r : plane);
     int const b = call.low[1] + (call.row_axis == 0 ? plane : r);
     if (a >= call.high[0] || b >= call.high[1] || c >= call.high[2]) continue;
-    bool const inner = a >= Facts::reach0 && a < call.extent[0] - Facts::reach0 && b >= Facts::reach1 &&
-                       b < call.extent[1] - Facts::reach1 && c >= Body::radius &&
-                       c < call.extent[2] - Body::radius;
-    if (inner)
+    if (is_inner<T, Body>(call, a, b, c))
       step_cell<T, Body, true>(call, in, out, body, a, b, c);
     else
       step_cell<T, Body, false>(call, in, out, body, a, b, c);
@@ -109,8 +125,12 @@ __global__ void __launch_bounds__(plain_threads)
   step_tiles<T, Body>(call, call.in, call.out, body);
 }
 
-/// False: somebody waited in vain. `target`: blocks that have arrived in all when it ends.
-__device__ __forceinline__ bool wait_for_blocks(BlockBarrier const& barrier, std::uint32_t target) {
+__device__ __forceinline__ bool has_arrived(std::uint32_t const* arrived, std::uint32_t target) {
+  return static_cast<std::int32_t>(*static_cast<std::uint32_t const volatile*>(arrived) - target) >= 0;
+}
+/// By all threads of a block. False: somebody waited in vain. all(): whether all have arrived whom it waits for.
+template <class All>
+__device__ __forceinline__ bool arrive_and_wait(BlockBarrier const& barrier, All const& all) {
   __syncthreads();
   bool in_time = true;
   if (threadIdx.x == 0) {
@@ -118,8 +138,7 @@ __device__ __forceinline__ bool wait_for_blocks(BlockBarrier const& barrier, std
     atomicAdd(barrier.arrived, 1u);
     std::uint64_t begin = 0;
     for (std::uint32_t polls = 1;; ++polls) {
-      std::uint32_t const arrived = *static_cast<std::uint32_t volatile*>(barrier.arrived);
-      if (static_cast<std::int32_t>(arrived - target) >= 0) break;
+      if (all()) break;
       if (polls % 1024 != 0) continue;
       std::uint64_t now;
       HOSTLESS_READ_NANOSECONDS(now);
@@ -133,28 +152,43 @@ __device__ __forceinline__ bool wait_for_blocks(BlockBarrier const& barrier, std
   }
   return __syncthreads_or(in_time ? 0 : 1) == 0;
 }
+/// `target`: blocks of this kernel that have arrived in all when it ends.
+__device__ __forceinline__ bool wait_for_blocks(BlockBarrier const& barrier, std::uint32_t target) {
+  return arrive_and_wait(barrier, [&] { return has_arrived(barrier.arrived, target); });
+}
+
+/// The arrays of a kernel that takes many steps.
+template <class T, class Body>
+struct ArrayPair {
+  static constexpr int arrays = ArraysOf<Body>::arrays, fields = ArraysOf<Body>::fields;
+  T const* in[arrays];
+  T* out[fields];
+  __device__ __forceinline__ explicit ArrayPair(PlainCallOf<T, Body> const& call) {
+    for (int k = 0; k < arrays; ++k) in[k] = call.in[k];
+    for (int f = 0; f < fields; ++f) out[f] = call.out[f];
+  }
+  __device__ __forceinline__ void swap() {
+    for (int f = 0; f < fields; ++f) {
+      T* const was = const_cast<T*>(in[f]);
+      in[f] = out[f];
+      out[f] = was;
+    }
+  }
+};
 
 template <class T, class Body>
 __global__ void __launch_bounds__(plain_threads)
     barrier_kernel(HOSTLESS_PARAMETER PlainCallOf<T, Body> const call, Body const body, std::int64_t steps,
                    BlockBarrier const barrier) {
-  constexpr int arrays = ArraysOf<Body>::arrays, fields = ArraysOf<Body>::fields;
-  T const* in[arrays];
-  T* out[fields];
-  for (int k = 0; k < arrays; ++k) in[k] = call.in[k];
-  for (int f = 0; f < fields; ++f) out[f] = call.out[f];
+  ArrayPair<T, Body> arrays(call);
   std::uint32_t target = barrier.before;
   for (std::int64_t step = 0; step < steps; ++step) {
     if (step > 0) {
       target += gridDim.x;
       if (!wait_for_blocks(barrier, target)) return;
-      for (int f = 0; f < fields; ++f) {
-        T* const was = const_cast<T*>(in[f]);
-        in[f] = out[f];
-        out[f] = was;
-      }
+      arrays.swap();
     }
-    step_tiles<T, Body>(call, in, out, body);
+    step_tiles<T, Body>(call, arrays.in, arrays.out, body);
   }
 }
 

@@ -81,11 +81,18 @@ struct StencilWay {
   int halo_steps = 1;
   GpuHalos halos = GpuHalos::kernel;
   bool computes = true;
+  std::int64_t shared_bytes = 0;  ///< that a block may have, on each of the GPUs
   ResidentPlan resident;
   StreamedPlan streamed;
   PlanesPlan planes;  ///< of `streamed` on three axes, in the place of that plan
   double step_s = 0;  ///< by the model
   int depth() const { return cells == GpuCells::resident ? resident.y.depth : halo_steps; }
+  /// Rows at the ends of a part in a kernel of their own, beside that of the others.
+  bool is_split() const {
+    return run == RunKind::persistent && (cells == GpuCells::cached || halos == GpuHalos::overlap);
+  }
+  /// Such rows in kernels that the host queues, a step after the other.
+  bool steps_beside_halos() const { return run != RunKind::persistent && halos == GpuHalos::overlap; }
   bool is_in_planes() const { return cells == GpuCells::streamed && planes.shape.steps > 0; }
   int block_steps() const {
     if (cells != GpuCells::streamed) return 1;

@@ -38,6 +38,7 @@ std::vector<GpuStencilOptions> ways_of_parts(int axes) {
       all.push_back(way(run, GpuCells::plain, halos == GpuHalos::copies ? 2 : 0));
       all.back().halos = halos;
     }
+  for (GpuCells const cells : {GpuCells::plain, GpuCells::cached}) all.push_back(split_way(cells));
   all.push_back(way(RunKind::stream, GpuCells::streamed));
   all.push_back(way(RunKind::graph, GpuCells::streamed, axes == 3 ? 12 : 16));
   if (axes == 3) return all;
@@ -46,7 +47,7 @@ std::vector<GpuStencilOptions> ways_of_parts(int axes) {
 }
 
 struct Tried {
-  int grids = 0, streamed = 0, resident = 0, plain = 0;
+  int grids = 0, streamed = 0, resident = 0, cached = 0, plain = 0;
 };
 
 struct Wanted {
@@ -73,6 +74,7 @@ void compare_parts(Grid const& grid, StencilKernel const& kernel, Wanted const& 
         EXPECT_EQ(run.parts(), static_cast<int>(devices.size()));
         tried.streamed += run.cells() == GpuCells::streamed;
         tried.resident += run.cells() == GpuCells::resident;
+        tried.cached += run.cells() == GpuCells::cached;
         tried.plain += run.cells() == GpuCells::plain;
       } catch (Error const& e) {
         EXPECT_TRUE(may_be_refused(options)) << e.what();
@@ -108,7 +110,8 @@ TEST_P(GpuParts, HaveTheBitsOfTheHost) {
           compare_parts(grid, kernel(bytes), {}, tried);
           if (::testing::Test::HasFailure()) return;
         }
-  EXPECT_GE(tried.plain, tried.grids * 10) << "grids were too small";
+  EXPECT_GE(tried.plain, tried.grids * 12) << "grids were too small";
+  EXPECT_GE(tried.cached, tried.grids * 2);
   if (flat()) {
     EXPECT_GE(tried.streamed, tried.grids) << "grids were too small";
     EXPECT_GE(tried.resident, tried.grids) << "grids were too small";
@@ -206,7 +209,8 @@ TEST_F(GpuPartsOf, SilenceOfOneEndsAll) {
   problem.parameters = kernel.parameters;
   problem.deadline_s = deadline_s;
   for (GpuStencilOptions options :
-       {way(RunKind::persistent, GpuCells::resident, 4), way(RunKind::persistent, GpuCells::plain, 2)})
+       {way(RunKind::persistent, GpuCells::resident, 4), way(RunKind::persistent, GpuCells::plain, 2),
+        split_way(GpuCells::plain), split_way(GpuCells::cached)})
     for (int const silent : {0, 2}) {
       options.devices =
           dealt(4);  // one of them is nobody's neighbour that is silent: it steps before it is lost
@@ -232,6 +236,25 @@ TEST_F(GpuPartsOf, SilenceOfOneEndsAll) {
       bound->get(0, got.seen(0));
       EXPECT_EQ(got.different(expected, 1), 0) << what;
     }
+}
+
+// For measurements of exchanges alone.
+TEST_F(GpuPartsOf, KeepTheirCellsWhereNoneIsComputed) {
+  for (int const axes : {2, 3}) {
+    StencilKernel const kernel = make_stencil("wave", axes, 8);
+    Grid const grid{{40, axes == 3 ? 9 : 1, 96}, {GridBoundary::periodic, {}, GridBoundary::dirichlet}};
+    for (GpuStencilOptions options : {way(RunKind::persistent, GpuCells::plain, 1),
+                                      split_way(GpuCells::plain), split_way(GpuCells::cached)})
+      for (int const parts : {1, 2, 3}) {
+        options.devices = dealt(parts);
+        options.computes = false;
+        Cells const given(grid, kernel, 0, 1);
+        Cells got = given;
+        GpuStencilRun run(grid, kernel, options);
+        EXPECT_EQ(step(run, got, kernel, 101, {}).status, StencilStatus::steps_done) << run.describe();
+        EXPECT_EQ(got.different(given, 2), 0) << run.describe();
+      }
+  }
 }
 
 TEST_F(GpuPartsOf, RefuseWhatTheyCannot) {

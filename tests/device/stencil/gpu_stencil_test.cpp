@@ -17,13 +17,14 @@ std::vector<GpuStencilOptions> all_ways(int axes) {
       way(RunKind::stream, GpuCells::plain), way(RunKind::graph, GpuCells::plain),
       way(RunKind::persistent, GpuCells::plain), way(RunKind::automatic, GpuCells::automatic)};
   for (RunKind const run : {RunKind::stream, RunKind::graph}) all.push_back(way(run, GpuCells::streamed));
+  for (GpuCells const cells : {GpuCells::plain, GpuCells::cached}) all.push_back(split_way(cells));
   if (axes == 2)
     for (int const depth : {2, 4, 6, 16}) all.push_back(way(RunKind::persistent, GpuCells::resident, depth));
   return all;
 }
 
 struct Tried {
-  int streamed = 0, resident = 0, refused = 0;
+  int streamed = 0, resident = 0, cached = 0, refused = 0;
 };
 
 void compare_all(Grid const& grid, StencilKernel const& kernel, std::int64_t steps, std::int64_t every,
@@ -43,6 +44,7 @@ void compare_all(Grid const& grid, StencilKernel const& kernel, std::int64_t ste
       EXPECT_EQ(got.different(expected, kernel.fields), 0) << what;
       tried.streamed += run.cells() == GpuCells::streamed;
       tried.resident += run.cells() == GpuCells::resident;
+      tried.cached += run.cells() == GpuCells::cached;
     } catch (Error const& e) {
       ++tried.refused;
       EXPECT_TRUE(may_be_refused(options)) << e.what();
@@ -77,6 +79,7 @@ TEST_P(GpuStencil, HasTheBitsOfTheHost) {
           if (::testing::Test::HasFailure()) return;
         }
   }
+  EXPECT_EQ(tried.cached, 2 * 9 * static_cast<int>(shapes.size()));
   if (flat) {
     EXPECT_GE(tried.streamed, 2 * 9 * 2) << "grids were too small";
     EXPECT_GE(tried.resident, 2 * 9 * 2 * 3) << "grids were too small";
@@ -129,6 +132,25 @@ TEST_F(GpuStencils, LargeGridsOfManyTiles) {
   compare_all({{1500, 1, 2048}, {GridBoundary::periodic, {}, GridBoundary::neumann}}, kernel, 18, 0, tried);
   compare_all({{70, 1, 40'000}, {GridBoundary::neumann, {}, GridBoundary::periodic}}, kernel, 18, 0, tried);
   EXPECT_GE(tried.resident, 4);
+}
+
+// More cells than shared memory holds: some rows stay there, the others in memory.
+TEST_F(GpuStencils, KeepsWhatFits) {
+  StencilKernel const kernel = make_stencil("heat", 2, 8);
+  for (GridBoundary const boundary : {GridBoundary::periodic, GridBoundary::dirichlet}) {
+    Grid const grid{{2900, 1, 3100}, {boundary, {}, GridBoundary::neumann}};
+    std::string const inner = boundary == GridBoundary::periodic ? "2898" : "2896";
+    Cells const given(grid, kernel, 0.1, 0.9);
+    Cells expected = given, got = given;
+    on_host(expected, kernel, 9);
+    GpuStencilRun run(grid, kernel, way(RunKind::persistent, GpuCells::cached));
+    std::string const how = run.describe();
+    EXPECT_NE(how.find(" of " + inner + " inner rows"), std::string::npos) << how;
+    EXPECT_EQ(how.find(": 0 of "), std::string::npos) << how;
+    EXPECT_EQ(how.find(": " + inner + " of "), std::string::npos) << how;
+    (void)step(run, got, kernel, 9, {});
+    EXPECT_EQ(got.different(expected, 1), 0) << how;
+  }
 }
 
 // Quotients that a quick division gets wrong, and zeros: at a hot end numbers grow from the smallest there are.
@@ -282,6 +304,8 @@ TEST_F(GpuStencils, RefusesWhatItCannot) {
   expect_refused(make(way(RunKind::persistent, GpuCells::resident, 4000), kernel), "depth 4000");
   expect_refused(make(way(RunKind::graph, GpuCells::streamed, 0, 77), kernel), "77 steps in one pass");
   expect_refused(make(way(RunKind::persistent, GpuCells::resident), cube), "it is for two axes");
+  expect_refused(make(way(RunKind::graph, GpuCells::cached), kernel), "cells cached in run graph");
+  expect_refused(make(way(RunKind::persistent, GpuCells::cached, 2), kernel), "exchanged after every step");
   GpuStencilOptions other;
   other.devices = {99};
   expect_refused(make(other, kernel), "GPU 99");

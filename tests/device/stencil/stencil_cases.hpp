@@ -169,6 +169,13 @@ inline GpuStencilOptions way(RunKind run, GpuCells cells, int depth = 0, int blo
   return options;
 }
 
+/// Two kernels at a time: one of border rows and exchanges, one of inner rows, plain or cached.
+inline GpuStencilOptions split_way(GpuCells cells) {
+  GpuStencilOptions options = way(RunKind::persistent, cells);
+  options.halos = GpuHalos::overlap;
+  return options;
+}
+
 /// Ways that a small grid does not allow: said, and no others.
 inline bool may_be_refused(GpuStencilOptions const& options) {
   return options.cells == GpuCells::streamed || options.cells == GpuCells::resident;

@@ -18,7 +18,8 @@ GridPart::GridPart(StencilProblem const& whole, StencilInstance const& instance,
   memory_.emplace(problem_.grid, instance);
   meter_.emplace();
   if (!is_alone()) done_.emplace(), fetched_.emplace();
-  if (problem_.way.halos == GpuHalos::overlap) border_stream_.emplace(Stream::first()), bordered_.emplace();
+  if (problem_.way.steps_beside_halos()) bordered_.emplace();
+  if (problem_.way.steps_beside_halos() || problem_.way.is_split()) border_stream_.emplace(Stream::first());
   if (problem_.way.cells == GpuCells::streamed) instance.deal_out(problem_);
   if (problem_.way.run == RunKind::persistent) make_waiting(whole.grid);
 }
@@ -48,12 +49,15 @@ void GridPart::make_waiting(Grid const& whole) {
         static_cast<std::size_t>(2 * instance_.fields * whole.extent[0] * waiting_->row_words), lending);
   } else {
     memory_->make_room_to_keep();
-    blocks_ = instance_.blocks_at_once(problem_);
+    if (problem_.way.is_split())
+      split_ = instance_.split(problem_, rows_);
+    else
+      blocks_ = instance_.blocks_at_once(problem_);
     std::int64_t const halo = std::max(rows_.below, rows_.above) * memory_->row_values();
     waiting_->side_words = 2 * instance_.fields * halo * value_words;
     waiting_->words = Array<std::uint64_t>(static_cast<std::size_t>(2 * waiting_->side_words), lending);
   }
-  if (!is_alone()) instance_.load(problem_);
+  if (!is_alone() || problem_.way.is_split()) instance_.load(problem_);
   waiting_->clear();
 }
 
@@ -184,6 +188,7 @@ void GridPart::launch_waiting(std::int64_t steps) {
     waiting_->epoch += exchanges(steps);
     return;
   }
+  if (problem_.way.is_split()) return launch_split(steps);
   auto const deadline_ns = static_cast<std::uint64_t>(problem_.deadline_s * 1e9);
   BlockBarrier const barrier{waiting_->counters.data(), waiting_->counters.data() + 1, waiting_->arrived,
                              deadline_ns};
@@ -198,8 +203,28 @@ void GridPart::launch_waiting(std::int64_t steps) {
   waiting_->arrived += static_cast<std::uint32_t>(blocks_) * static_cast<std::uint32_t>(barriers);
 }
 
+void GridPart::launch_split(std::int64_t steps) {
+  auto const deadline_ns = static_cast<std::uint64_t>(problem_.deadline_s * 1e9);
+  std::uint32_t* const counters = waiting_->counters.data();
+  SplitWaits waits;
+  waits.inner = {counters, counters + 1, waiting_->arrived, deadline_ns};
+  waits.border = {counters + 2, counters + 1, waiting_->border_arrived, deadline_ns};
+  waits.halo = halo_words();
+  instance_.steps_split(problem_, memory_->arrays(instance_.arrays), steps, split_, waits,
+                        {border_stream_->get(), stream_->get()});
+  auto const joins = static_cast<std::uint32_t>(steps);
+  waiting_->arrived += static_cast<std::uint32_t>(split_.blocks.inner) * joins;
+  waiting_->border_arrived += static_cast<std::uint32_t>(split_.blocks.border) * joins;
+  waiting_->epoch += exchanges(steps);
+}
+
+void GridPart::make_ready() const {
+  if (problem_.way.is_split()) stream_->wait();
+}
+
 bool GridPart::was_lost() const {
   OnDevice const on(part_.device);
+  if (problem_.way.is_split()) border_stream_->wait();
   std::uint32_t lost = 0;
   check(HOSTLESS_GPU(MemcpyAsync)(&lost, waiting_->counters.data() + 1, sizeof lost,
                                   HOSTLESS_GPU(MemcpyDeviceToHost), stream_->get()),

@@ -13,13 +13,14 @@ namespace hostless::gpu {
 struct WaitingMemory {
   Array<std::uint64_t> words;  ///< that tiles store, of all cells; or that other parts store, of halos
   std::int64_t row_words = 0, side_words = 0;
-  Array<std::uint32_t> counters{2};  ///< blocks that have arrived at barriers, and whether somebody is lost
-  std::uint32_t epoch = 1, arrived = 0;
+  /// Blocks that have arrived at barriers, whether somebody is lost, and blocks of the border's kernel.
+  Array<std::uint32_t> counters{3};
+  std::uint32_t epoch = 1, arrived = 0, border_arrived = 0;
 
   void clear() {
     words.clear();
     counters.clear();
-    epoch = 1, arrived = 0;
+    epoch = 1, arrived = 0, border_arrived = 0;
   }
 };
 
@@ -39,6 +40,7 @@ class GridPart {
   Stream const& stream() const { return *stream_; }
   std::int64_t device_bytes() const;
   int blocks() const { return blocks_; }
+  SplitPlan const& split() const { return split_; }
   /// From and to a caller's array of all cells.
   void put(int array, CellArray const& cells, bool on_gpu);
   void get(int field, CellArray const& cells, bool on_gpu) const;
@@ -59,7 +61,7 @@ class GridPart {
   void hold_done(Stream const& other) const { done_->hold(other); }
   void mark_fetched() { fetched_->record(*stream_); }
   void await_fetched() const;
-  /// so many steps in one kernel.
+  /// so many steps in one kernel, or in two at a time.
   void launch_waiting(std::int64_t steps);
 
   /// Before launch_waiting, where its kernel writes into the arrays that it began with; and after a loss.
@@ -68,6 +70,9 @@ class GridPart {
     memory_->restore(*stream_);
     stream_->wait();
   }
+  /// Where two kernels are to begin: waits for what is queued before them. On streams that share a queue of the
+  /// GPU one that waits for another would be before what that one waits for.
+  void make_ready() const;
   /// Whether a kernel waited in vain; waits for it.
   bool was_lost() const;
   /// Before epochs run out, and after a loss, of all parts when no kernel is at work.
@@ -88,6 +93,7 @@ class GridPart {
   void make_waiting(Grid const& whole);
   HaloWords halo_words() const;
   ResidentMemory resident_memory() const;
+  void launch_split(std::int64_t steps);
 
   StencilInstance const& instance_;
   StencilPart part_;
@@ -101,6 +107,7 @@ class GridPart {
   std::optional<Event> done_, fetched_, bordered_;
   GridPart* beside_[2] = {};
   int blocks_ = 1;
+  SplitPlan split_;
 };
 
 }  // namespace hostless::gpu

@@ -79,31 +79,24 @@ template <class T, class Body>
 __global__ void __launch_bounds__(plain_threads)
     parted_kernel(HOSTLESS_PARAMETER PlainCallOf<T, Body> const call, Body const body, std::int64_t steps,
                   BlockBarrier const barrier, HOSTLESS_PARAMETER HaloWords const halo) {
-  constexpr int arrays = ArraysOf<Body>::arrays, fields = ArraysOf<Body>::fields;
-  T const* in[arrays];
-  T* out[fields];
+  constexpr int fields = ArraysOf<Body>::fields;
+  ArrayPair<T, Body> arrays(call);
   T* shown[fields];
-  for (int k = 0; k < arrays; ++k) in[k] = call.in[k];
-  for (int f = 0; f < fields; ++f) out[f] = call.out[f];
   std::uint32_t target = barrier.before;
   Halos<T, Body> halos(halo, barrier);
   for (std::int64_t step = 0; step < steps; ++step) {
     if (step > 0) {
       target += gridDim.x;
       if (!wait_for_blocks(barrier, target)) return;
-      for (int f = 0; f < fields; ++f) {
-        T* const was = const_cast<T*>(in[f]);
-        in[f] = out[f];
-        out[f] = was;
-      }
+      arrays.swap();
     }
     if (step % halo.every == 0) {
-      for (int f = 0; f < fields; ++f) shown[f] = const_cast<T*>(in[f]);
+      for (int f = 0; f < fields; ++f) shown[f] = const_cast<T*>(arrays.in[f]);
       if (!halos.exchange(shown)) return;
       target += gridDim.x;
       if (!wait_for_blocks(barrier, target)) return;
     }
-    step_tiles<T, Body>(call, in, out, body);
+    step_tiles<T, Body>(call, arrays.in, arrays.out, body);
   }
 }
 
