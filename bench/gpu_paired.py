@@ -2,7 +2,7 @@
 """Two builds of hostless against each other on GPUs: did a change cost time?
 
     python3 bench/gpu_paired.py --before OLD/hostless --after NEW/hostless [--only tri,five,seven,hex8] [--gpus 1,2]
-        [--pairs 10] [--iterations 1000] [--runs persistent] [--json FILE] [--more OPTION...]
+        [--ranks 4] [--pairs 10] [--iterations 1000] [--runs persistent] [--json FILE] [--more OPTION...]
 
 Solves of the four matrices of the performance table in the order A B B A A B B A ..., so that what drifts hits both. Of each
 matrix and number of GPUs: the median of the paired ratios after / before, and the upper end of its confidence interval of
@@ -65,6 +65,7 @@ def main(argv=None):
     parser.add_argument("--after", required=True)
     parser.add_argument("--only", default="tri,five,seven,hex8")
     parser.add_argument("--gpus", default="1")
+    parser.add_argument("--ranks", help="where they are not one a GPU; more of them want --more --oversubscribe")
     parser.add_argument("--runs", default="persistent")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--iterations", default="1000")
@@ -79,7 +80,7 @@ def main(argv=None):
     for gpus in options.gpus.split(","):
         for run in options.runs.split(","):
             for name in options.only.split(","):
-                words = [*MATRICES[name], "--partition", "contiguous", "--gpus", gpus, "--ranks", gpus, "--run", run,
+                words = [*MATRICES[name], "--partition", "contiguous", "--gpus", gpus, "--ranks", options.ranks or gpus, "--run", run,
                          "--max-iterations", options.iterations, *options.more]
                 with tempfile.TemporaryDirectory() as folder:
                     ratios, times, problem = compare(options, words, folder)
