@@ -13,9 +13,9 @@ cd "$(dirname "$0")/.."
 
 usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
 level=${1:-build}
-build=(g++ cmake ninja-build pkg-config python3 python3-pip zlib1g-dev libfmt-dev nlohmann-json3-dev libcli11-dev
+build=(g++ cmake ninja-build pkg-config python3 python3-pip python3-dev python3-venv zlib1g-dev libfmt-dev nlohmann-json3-dev libcli11-dev
   libmetis-dev libhwloc-dev)
-test=(python3-dev python3-venv libgtest-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
+test=(libgtest-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
 # A name with | is satisfied by the first that the distribution has: clang's run-time library was split out in 2023.
 ci=(clang "libclang-rt-dev|libclang-common-14-dev" "clang-format-14|clang-format" gcovr ccache)
 # Done without where the distribution has none (or older ones than C++20 needs). A GPU compiler takes a gigabyte, and its

@@ -11,6 +11,7 @@
 #include "base/counted.hpp"
 #include "base/variable.hpp"
 #include "child_command.hpp"
+#include "equal_words.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/transport/composite.hpp"
 #include "hostless/transport/launcher.hpp"
@@ -81,6 +82,7 @@ int run_process(Transport& transport, int wanted, std::function<int(Transport&)>
 }  // namespace
 
 void RankOptions::add(CLI::App& command, char const* shared, char const* alone) {
+  this->command = &command;
   command
       .add_option("--ranks", ranks,
                   fmt::format("Ranks that share {} (default: {}, or those of mpirun)", shared, alone))
@@ -124,6 +126,13 @@ int run_ranks(RankOptions const& options, Arguments const& arguments,
   }
   if (!under_mpi) return run_mpirun(mpirun_command(usable_mpi_vendor(), ranks, again(arguments)));
   std::unique_ptr<Transport> transport = open_mpi_transport(require_mpi_vendor());
+  if (options.command != nullptr) {
+    int const refused = guarded(*transport, [&](Transport& mine) {
+      require_equal_words(mine.group(), given_words(*options.command));
+      return 0;
+    });
+    if (refused != 0) return refused;
+  }
   if (kind == "composite") {
     int const refused = guarded(*transport, [](Transport& mine) {
       mine.group().together(check_environment);  // which opening asks, too, but each rank by itself

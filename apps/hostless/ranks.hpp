@@ -17,6 +17,8 @@ namespace hostless {
 struct RankOptions {
   int ranks = 0;          ///< 0: 1, or what mpirun has started
   std::string transport;  ///< empty: mpi under mpirun, else threads
+  /// That has these options: its words are the same on all ranks of mpirun.
+  CLI::App const* command = nullptr;
 
   /// shared  what the ranks share, for --help; alone: how many they are where no mpirun has started them
   void add(CLI::App& command, char const* shared = "the matrix", char const* alone = "1");

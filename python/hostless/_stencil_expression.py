@@ -31,6 +31,11 @@ OTHER_SIGNS = {ast.Mod: ("%", "Write u - k*floor(u/k)"), ast.FloorDiv: ("//", "W
 LOGIC = {ast.BitAnd: "&", ast.BitOr: "|", ast.And: "&", ast.Or: "|"}
 
 
+def _digits(number: int) -> str:
+    """A whole number in a message: Python refuses to write those of more than some thousand digits."""
+    return str(number) if abs(number) < 10**30 else f"{'more' if number > 0 else 'less'} than {'-' if number < 0 else ''}10^30"
+
+
 class Step(NamedTuple):
     """One operation. Its operands are numbers of earlier ones."""
 
@@ -307,7 +312,7 @@ class Reader:
         if not isinstance(value, ast.Constant) or isinstance(value.value, bool) or not isinstance(value.value, int):
             self.refuse(node, f"an offset that is no whole number (neighbours are so many cells away). Write {name}[-1] or the like")
         if value.value > FARTHEST:
-            self.refuse(node, f"an offset of {value.value} cells (at most {FARTHEST}). Use a nearer one")
+            self.refuse(node, f"an offset of {_digits(value.value)} cells (at most {FARTHEST}). Use a nearer one")
         return sign * value.value
 
     def _power(self, node: ast.BinOp) -> int:
@@ -315,7 +320,7 @@ class Reader:
         if power is None:
             self.refuse(node.right, "a power that is no whole number (it is written out as products). Use sqrt(x) or pow(x, y)")
         if abs(power) > HIGHEST_POWER:
-            self.refuse(node.right, f"a power of {power} (at most {HIGHEST_POWER} are written out as products). Use pow(x, y)")
+            self.refuse(node.right, f"a power of {_digits(power)} (at most {HIGHEST_POWER} are written out as products). Use pow(x, y)")
         base = self.number(node.left)
         one = self.program.add("number", value=1.0)
         made = base if power else one

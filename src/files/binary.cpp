@@ -1,5 +1,7 @@
 #include "files/binary.hpp"
 
+#include "files/same_content.hpp"
+
 namespace hostless::files {
 namespace {
 
@@ -19,12 +21,16 @@ Content told_by(std::array<unsigned char, 8> const& b) {
 
 Content content_of(Group& group, std::string const& path) {
   Content content = Content::text;
+  ContentMark mark;
   group.together([&] {
     std::array<unsigned char, 8> bytes{};
-    File::to_read(path).read_at(0, std::as_writable_bytes(std::span(bytes)));
+    File const file = File::to_read(path);
+    file.read_at(0, std::as_writable_bytes(std::span(bytes)));
     content = told_by(bytes);
+    if (group.size() > 1) mark = mark_of(file);
   });
-  return group.all_gather(content)[0];
+  require_same_content(group, path, mark);
+  return content;
 }
 
 }  // namespace hostless::files

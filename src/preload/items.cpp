@@ -43,6 +43,39 @@ std::byte* start_of(Side const& side, Items const& items, std::size_t k) {
                                       side.displacement(k) * items.extent);
 }
 
+/// Items of a side in terms of memory that has an address: MPICH packs nothing at address 0, where items of absolute
+/// addresses (MPI_BOTTOM) begin.
+class Addressed {
+ public:
+  Addressed(std::byte* from, std::int64_t count, MPI_Datatype type)
+      : memory_(from), count_(static_cast<int>(count)), type_(type) {
+    if (from != nullptr) return;
+    memory_ = &anchor_;
+    MPI_Aint const shift = -static_cast<MPI_Aint>(reinterpret_cast<std::intptr_t>(memory_));
+    code_ = PMPI_Type_create_hindexed(1, &count_, &shift, type, &type_);
+    if (code_ != MPI_SUCCESS) return;
+    made_ = true;
+    code_ = PMPI_Type_commit(&type_);
+    count_ = 1;
+  }
+  Addressed(Addressed const&) = delete;
+  Addressed& operator=(Addressed const&) = delete;
+  ~Addressed() {
+    if (made_) PMPI_Type_free(&type_);
+  }
+  int code() const { return code_; }
+  std::byte* memory() const { return memory_; }
+  int count() const { return count_; }
+  MPI_Datatype type() const { return type_; }
+
+ private:
+  std::byte* memory_;
+  std::byte anchor_{};
+  int count_, code_ = MPI_SUCCESS;
+  MPI_Datatype type_;
+  bool made_ = false;
+};
+
 }  // namespace
 
 Items items_of(MPI_Datatype type) {
@@ -64,13 +97,15 @@ Items items_of(MPI_Datatype type) {
 int pack(Side const& side, Items const& items, std::size_t k, std::byte* to, MPI_Comm comm) {
   std::int64_t const count = side.count(k), bytes = count * items.bytes;
   if (bytes == 0) return MPI_SUCCESS;
-  std::byte const* const from = start_of(side, items, k);
+  std::byte* const from = start_of(side, items, k);
   if (items.plain) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
     return MPI_SUCCESS;
   }
+  Addressed const all(from, count, side.type);
+  if (all.code() != MPI_SUCCESS) return all.code();
   int position = 0;
-  return PMPI_Pack(from, static_cast<int>(count), side.type, to, static_cast<int>(bytes), &position, comm);
+  return PMPI_Pack(all.memory(), all.count(), all.type(), to, static_cast<int>(bytes), &position, comm);
 }
 
 int unpack(Side const& side, Items const& items, std::size_t k, std::byte const* from, MPI_Comm comm) {
@@ -81,8 +116,10 @@ int unpack(Side const& side, Items const& items, std::size_t k, std::byte const*
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
     return MPI_SUCCESS;
   }
+  Addressed const all(to, count, side.type);
+  if (all.code() != MPI_SUCCESS) return all.code();
   int position = 0;
-  return PMPI_Unpack(from, static_cast<int>(bytes), &position, to, static_cast<int>(count), side.type, comm);
+  return PMPI_Unpack(from, static_cast<int>(bytes), &position, all.memory(), all.count(), all.type(), comm);
 }
 
 bool packs_bytes() {

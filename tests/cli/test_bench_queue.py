@@ -155,7 +155,7 @@ class Queues(Bench):
         self.assertIn("queue of the type mpi", self.refused(2, "bench", "life", "--size", 16, "--queue", "mpi", *BRIEF))
         for says, words in (("--gpus or --oversubscribe with --queue auto", ("pingpong", "--ranks", 2, "--queue", "auto", "--gpus", 1)),
                             ("--queue peer without GPUs", ("pingpong", "--ranks", 2, "--queue", "peer")),
-                            ("2 ranks on 1 GPUs", ("pingpong", "--queue", "peer", "--gpus", 1)),
+                            ("2 ranks on 1 GPU ", ("pingpong", "--queue", "peer", "--gpus", 1)),
                             ("between processes", ("pingpong", "--queue", "peer", "--gpus", 2, "--transport", "mpi")),
                             ("--run without --queue peer", ("pingpong", "--queue", "threads", "--run", "graph")),
                             ("--queue peer without GPUs", ("life", "--size", 16, "--queue", "peer")),

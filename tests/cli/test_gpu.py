@@ -72,7 +72,7 @@ class WithoutGpu(Command):
         self.run_it(*PROBLEM, environment={"HOSTLESS_PLUGIN_DIR": str(self.folder)})
 
     def test_what_does_not_go_together_is_refused(self):
-        for words, says in ((("--gpus", "1", "--ranks", "2"), "2 ranks on 1 GPU (they would wait for each other"),
+        for words, says in ((("--gpus", "1", "--ranks", "2"), "2 ranks on 1 GPU are refused (they would wait for each other"),
                             (("--gpus", "2", "--ranks", "4"), "Use --gpus 4, or --oversubscribe"),
                             (("--gpus", "2", "--ranks", "4", "--transport", "processes"), "4 ranks on 2 GPUs"),
                             (("--gpus", "4", "--ranks", "2"), "2 ranks on 4 GPUs (some would have nothing to do)"),
@@ -122,7 +122,7 @@ class WithoutGpu(Command):
         self.assertIn(NONE, says.stderr)
 
     def test_what_carries_between_gpus(self):
-        shared = "GPU transport {} and 3 ranks on 2 GPUs (one rank's kernels that wait for the host would keep another's waiting). Use --run stream"
+        shared = "GPU transport {} and 3 ranks on 2 GPUs is refused (one rank's kernels that wait for the host would keep another's waiting). Use --run stream"
         for words, says in ((("--run", "graph", "--gpu-transport", "host", "--gpus", "2", "--ranks", "3", "--oversubscribe"),
                              shared.format("host")),
                             (("--run", "stream", "--gpu-transport", "nccl", "--gpus", "2", "--ranks", "4", "--oversubscribe"),

@@ -47,6 +47,8 @@ class TestExpressions:
         "a large number": ("u*1e999", {}, "beyond float64", "1e999"),
         "a large whole number": ("u*" + "9" * 400, {}, "beyond float64", "9999"),
         "a root": ("u[1]**0.5", {}, "a power that is no whole number", "0.5"),
+        "an offset that Python writes no digits of": ("u[0x" + "f" * 5000 + "]", {}, "an offset of more than 10.30 cells", "0x" + "f" * 5000),
+        "a power that Python writes no digits of": ("u**-0x" + "f" * 5000, {}, "a power of less than -10.30", "-0x" + "f" * 5000),
         "a high power": ("u**65", {}, "a power of 65", "65"),
         "another language's power": ("u^2", {}, "Write \\*\\*", "u^2"),
         "a remainder": ("u % 2", {}, "% in an expression .*Write u - k\\*floor", "u % 2"),

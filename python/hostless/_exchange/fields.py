@@ -122,6 +122,8 @@ def _is_dense(shape: tuple, strides: tuple, step: int) -> bool:
 def stream_of(given: Any) -> int:
     """The number of a stream: of CuPy, torch, Numba, or one with __cuda_stream__; a number is one already."""
     if isinstance(given, int) and not isinstance(given, bool):
+        if not 0 <= given < 2**64:
+            raise UsageError(f"stream = {given if abs(given) < 2**70 else 'a longer number'} (a stream's number is its handle, from 0 to 2^64 - 1). Pass the stream itself.")
         return given
     if hasattr(given, "__cuda_stream__"):
         protocol = given.__cuda_stream__

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/counted.hpp"
+#include "base/hash.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/plan/partition.hpp"
 #include "solve/matrix/migrated_rows.hpp"
@@ -158,6 +159,21 @@ void Assembly::for_each_block_row_column(RowSource const& source, Visit const& v
   }
 }
 
+// Every rank has read all of the partition's file, maybe a copy on a disk of its own.
+void Assembly::require_same_parts(Group& group, std::string const& path) const {
+  Hash mine;
+  mine.add(part_);
+  auto const all = group.all_gather(mine.value());
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    if (all[r] != all[0])
+      throw Error(
+          ErrorCode::bad_input,
+          fmt::format("{}: rank {} reads another partition than rank 0 (rows would have two owners or none). "
+                      "Give all ranks the same file.",
+                      path, r));
+  }
+}
+
 void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOptions const& options) {
   Partition kind = options.partition;
   if (ranks_ == 1) {  // its file is looked at all the same
@@ -199,6 +215,7 @@ void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOpt
         }
       }
     });
+    require_same_parts(group, options.partition_file);
   }
 }
 

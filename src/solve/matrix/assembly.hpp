@@ -68,6 +68,7 @@ class Assembly {
  private:
   void gather_statistics(Group& group, Look const& look);
   void choose_block_row(Group& group, int wanted);
+  void require_same_parts(Group& group, std::string const& path) const;
   void choose_partition(Group& group, RowSource const& source, MatrixOptions const& options);
   void partition_by_metis(Group& group, RowSource const& source, int seed);
   void number_owned(Group& group, RowSource const& source);

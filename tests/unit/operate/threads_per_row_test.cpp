@@ -152,7 +152,7 @@ TEST(ThreadsPerRow, AreRefusedWhereARowIsOneChain) {
                 make_device_rows(a.rows(), tiling_of(a, 1, 2, 4), {false, format, true});
               }),
               std::string("GPU format ") + name(format) +
-                  " with 4 row lanes (it adds a row in one chain). Use auto or csr.");
+                  " with 4 row lanes is refused (it adds a row in one chain). Use auto or csr.");
   }
   for (int w : {-1, 0, 3, 12, 64})
     EXPECT_EQ(usage_text([&] {
