@@ -11,7 +11,7 @@
 #include "base/counted.hpp"
 #include "base/variable.hpp"
 #include "child_command.hpp"
-#include "equal_words.hpp"
+#include "options/equal_words.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/transport/composite.hpp"
 #include "hostless/transport/launcher.hpp"

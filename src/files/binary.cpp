@@ -1,6 +1,6 @@
 #include "files/binary.hpp"
 
-#include "files/same_content.hpp"
+#include "files/content/same_content.hpp"
 
 namespace hostless::files {
 namespace {

@@ -18,7 +18,7 @@ namespace hostless::files {
 /// What a file holds, by its first bytes.
 enum class Content { text, npy, petsc, zip };
 /// Collective over group. Everything unknown is `text`, whose reader says what it found.
-/// Errors  bad_input  it cannot be read, or ranks read different files by this name (same_content.hpp)
+/// Errors  bad_input  it cannot be read, or ranks read different files by this name (content/same_content.hpp)
 Content content_of(Group& group, std::string const& path);
 
 constexpr std::int32_t petsc_matrix_id = 1211216, petsc_vector_id = 1211214;

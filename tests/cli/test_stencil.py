@@ -245,7 +245,7 @@ class Refused(Stencil):
                 ((*self.heat, *size, "--block-steps", 3, "--depth", 2), ("3 steps in one pass",)),
                 ((*self.heat, *size, "--output", "u.txt"), ("--output u.txt", ".npy")),
                 ((*self.heat, *size, "--output", "a.npy", "b.npy"), ("--output names 2 files", "the fields u")),
-                (("stencil", "--problem", "wave", "--steps", 5, *size, "--output", "a.npy"), ("names 1 files", "u, before")),
+                (("stencil", "--problem", "wave", "--steps", 5, *size, "--output", "a.npy"), ("names 1 file,", "u, before")),
                 ((*self.heat, *size, "--output", "a.npy", "--json", "a.npy"), ("--output", "--json", "a.npy")),
                 ((*self.heat, *size, "--ranks-per-node", -1), ("--ranks-per-node", "'-1'")),
                 ((*self.heat, *size, "--stepps", 1), ("'--stepps' is no option", "Did you mean '--steps'?"))):
@@ -273,7 +273,7 @@ class Refused(Stencil):
                 (3, (*self.heat, "--initial", "other.npy", "--size", "9x9"), ("other.npy: has 8 x 9 cells", "--size says 9 x 9")),
                 (3, (*wave, "--initial", "f8.npy", "f4.npy"), ("f4.npy: 9 x 9 cells of 4 bytes", "f8.npy has")),
                 (3, (*wave, "--initial", "f8.npy", "--initial", "other.npy"), ("other.npy: 8 x 9 cells",)),
-                (2, (*wave, "--initial", "f8.npy"), ("--initial names 1 files", "u, before")),
+                (2, (*wave, "--initial", "f8.npy"), ("--initial names 1 file,", "u, before")),
                 (2, (*self.heat, "--initial", "f8.npy", "--type", "fp64"), ("--type with --initial",)),
                 (2, (*self.heat, "--initial", "f8.npy", "--resume", "c"), ("--initial with --resume",)),
                 (2, (*self.heat, "--initial", "f8.npy", "--output", "f8.npy"), ("--output and --initial are one file",)),

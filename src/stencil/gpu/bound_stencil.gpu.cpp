@@ -124,7 +124,7 @@ class Bound final : public BoundStencil {
              " strips x " + text(way.streamed.chunks) + " chunks, " + text(way.streamed.shape.width) +
              " cells a thread";
     } else if (way.is_split()) {
-      told = describe_split();
+      told = first().split().describe(way.cells == GpuCells::cached);
     } else if (way.run == RunKind::persistent) {
       told = "a thread a cell, " + text(first().blocks()) + " blocks at a barrier each step";
     }
@@ -148,18 +148,6 @@ class Bound final : public BoundStencil {
 
  private:
   GridPart& first() const { return *parts_.front(); }
-  std::string describe_split() const {
-    auto const text = [](auto number) { return std::to_string(number); };
-    SplitPlan const& plan = first().split();
-    std::string told = "a thread a cell";
-    CachedBoxes const& boxes = plan.boxes;
-    if (first().problem().way.cells == GpuCells::cached)
-      told = text(boxes.high[0] - boxes.low[0]) + " of " + text(plan.rows.inner.rows()) +
-             " inner rows in shared memory in " + text(boxes.count[0]) + " x " + text(boxes.count[1]) +
-             " x " + text(boxes.count[2]) + " boxes";
-    return told + ", " + text(plan.blocks.inner) + " blocks beside " + text(plan.blocks.border) +
-           " of a kernel for border rows, joined each step";
-  }
   static void open(int from, int to) {
     if (from == to) return;
     OnDevice const on(from);

@@ -12,17 +12,6 @@
 namespace hostless::test {
 namespace {
 
-std::vector<GpuStencilOptions> all_ways(int axes) {
-  std::vector<GpuStencilOptions> all{
-      way(RunKind::stream, GpuCells::plain), way(RunKind::graph, GpuCells::plain),
-      way(RunKind::persistent, GpuCells::plain), way(RunKind::automatic, GpuCells::automatic)};
-  for (RunKind const run : {RunKind::stream, RunKind::graph}) all.push_back(way(run, GpuCells::streamed));
-  for (GpuCells const cells : {GpuCells::plain, GpuCells::cached}) all.push_back(split_way(cells));
-  if (axes == 2)
-    for (int const depth : {2, 4, 6, 16}) all.push_back(way(RunKind::persistent, GpuCells::resident, depth));
-  return all;
-}
-
 struct Tried {
   int streamed = 0, resident = 0, cached = 0, refused = 0;
 };

@@ -181,6 +181,18 @@ inline bool may_be_refused(GpuStencilOptions const& options) {
   return options.cells == GpuCells::streamed || options.cells == GpuCells::resident;
 }
 
+/// On one GPU, of a stencil of so many axes.
+inline std::vector<GpuStencilOptions> all_ways(int axes) {
+  std::vector<GpuStencilOptions> all{
+      way(RunKind::stream, GpuCells::plain), way(RunKind::graph, GpuCells::plain),
+      way(RunKind::persistent, GpuCells::plain), way(RunKind::automatic, GpuCells::automatic)};
+  for (RunKind const run : {RunKind::stream, RunKind::graph}) all.push_back(way(run, GpuCells::streamed));
+  for (GpuCells const cells : {GpuCells::plain, GpuCells::cached}) all.push_back(split_way(cells));
+  if (axes == 2)
+    for (int const depth : {2, 4, 6, 16}) all.push_back(way(RunKind::persistent, GpuCells::resident, depth));
+  return all;
+}
+
 template <class Do>
 void expect_refused(Do const& refused, std::string const& word) {
   try {

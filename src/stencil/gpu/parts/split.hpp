@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "hostless/base/host_device.hpp"
 #include "stencil/gpu/cached.hpp"
@@ -85,6 +86,18 @@ struct SplitPlan {
   SplitBlocks blocks;
   int border_threads = 1;
   CachedBoxes boxes;  ///< of cells that stay in shared memory
+
+  /// For people.
+  std::string describe(bool is_cached) const {
+    auto const text = [](auto number) { return std::to_string(number); };
+    std::string told = "a thread a cell";
+    if (is_cached)
+      told = text(boxes.high[0] - boxes.low[0]) + " of " + text(rows.inner.rows()) +
+             " inner rows in shared memory in " + text(boxes.count[0]) + " x " + text(boxes.count[1]) +
+             " x " + text(boxes.count[2]) + " boxes";
+    return told + ", " + text(blocks.inner) + " blocks beside " + text(blocks.border) +
+           " of a kernel for border rows, joined each step";
+  }
 };
 
 /// A step ends when all blocks of both kernels have arrived: each counts its own, and polls both numbers.

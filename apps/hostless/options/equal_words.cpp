@@ -1,4 +1,4 @@
-#include "equal_words.hpp"
+#include "options/equal_words.hpp"
 
 #include <fmt/format.h>
 

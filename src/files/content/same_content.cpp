@@ -1,4 +1,4 @@
-#include "files/same_content.hpp"
+#include "files/content/same_content.hpp"
 
 #include <fmt/format.h>
 
