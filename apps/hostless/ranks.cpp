@@ -11,13 +11,13 @@
 #include "base/counted.hpp"
 #include "base/variable.hpp"
 #include "child_command.hpp"
-#include "options/equal_words.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/transport/composite.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
+#include "options/equal_words.hpp"
 #include "standard_output.hpp"
 
 namespace hostless {

@@ -28,7 +28,8 @@ void expect_refused(Setting const& setting, std::string const& words, Adjust con
 TEST(GpuRefuses, WhatItDoesNotOffer) {
   Setting setting = on_gpu(Setting{});
   setting.ranks = 2;
-  expect_refused(setting, "2 ranks on 1 GPU are refused (they would wait for each other in every iteration).");
+  expect_refused(setting,
+                 "2 ranks on 1 GPU are refused (they would wait for each other in every iteration).");
   setting.solve.run.gpus = -1;
   expect_refused(setting, "-1 GPUs (there cannot be fewer than none).");
   setting = on_gpu(Setting{});
@@ -82,9 +83,10 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
       "GPU transport mpi with ranks of transport threads (it is their own messages that carry). Use "
       "--transport mpi");
   for (GpuTransport transport : {GpuTransport::mpi, GpuTransport::host})
-    expect_refused(with(transport, RunKind::graph, 2, 1),
-                   std::string("the graph run with GPU transport ") + name(transport) +
-                       " and 2 ranks on 1 GPU is refused (one rank's kernels that wait for the host would keep");
+    expect_refused(
+        with(transport, RunKind::graph, 2, 1),
+        std::string("the graph run with GPU transport ") + name(transport) +
+            " and 2 ranks on 1 GPU is refused (one rank's kernels that wait for the host would keep");
   expect_refused(with(GpuTransport::nvshmem, RunKind::stream, 2, 1),
                  "GPU transport nvshmem with 2 ranks on 1 GPU");
   expect_refused(with(GpuTransport::nccl, RunKind::stream, 2, 1),
@@ -100,8 +102,9 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
 TEST(GpuRefuses, ProductsApartWhereTheyCannotBe) {
   for (std::string const format : {"merge", "vendor"}) {
     for (RunKind run : {RunKind::stream, RunKind::graph, RunKind::persistent, RunKind::automatic})
-      expect_refused(on_gpu(Setting{}, format, run),
-                     "format " + format + " with reduction ordered is refused (its sums do not have the plan's order).");
+      expect_refused(
+          on_gpu(Setting{}, format, run),
+          "format " + format + " with reduction ordered is refused (its sums do not have the plan's order).");
     Setting setting = on_gpu(Setting{}, format);
     setting.solve.reduction = Reduction::fast;
     expect_refused(setting, "format " + format + " in the persistent run");

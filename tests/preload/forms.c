@@ -40,6 +40,26 @@ static void equal_forms(MPI_Comm comm, MPI_Datatype type, int count, const char*
   }
 }
 
+/* Types of whole addresses begin at MPI_BOTTOM. */
+static void absolute_forms(MPI_Comm comm, const char* name) {
+  int count = 5;
+  MPI_Aint from, to;
+  MPI_Datatype out, in;
+  MPI_Get_address(send, &from);
+  MPI_Get_address(receive, &to);
+  MPI_Type_create_hindexed(1, &count, &from, MPI_INT, &out);
+  MPI_Type_create_hindexed(1, &count, &to, MPI_INT, &in);
+  MPI_Type_commit(&out);
+  MPI_Type_commit(&in);
+  for (int call = 0; call < times; ++call) {
+    fill(call + 20);
+    MPI_Neighbor_allgather(MPI_BOTTOM, 1, out, MPI_BOTTOM, 1, in, comm);
+    keep(name, call + 300);
+  }
+  MPI_Type_free(&out);
+  MPI_Type_free(&in);
+}
+
 static void listed_forms(MPI_Comm comm, int in, const int* sources, int to, const int* destinations,
                          const char* name) {
   int out_counts[most + 1], out_places[most + 1], in_counts[most + 1], in_places[most + 1];
@@ -119,6 +139,7 @@ static void all_forms(MPI_Comm comm, int in, const int* sources, int to, const i
   equal_forms(comm, MPI_INT, 5, name);
   equal_forms(comm, pair, 2, name);
   equal_forms(comm, MPI_INT, 0, name);
+  absolute_forms(comm, name);
   for (changing = 0; changing <= with_changes; ++changing)
     listed_forms(comm, in, sources, to, destinations, name);
   other_forms(comm, name);

@@ -266,3 +266,9 @@ def test_one_thread_at_a_time():
         released.set()
         waits.join()
         assert all("at work in another thread" in text for text in refusals)
+
+
+@pytest.mark.parametrize("number", [-5, 2**64, 10**6000], ids=["below 0", "2^64", "of many digits"])
+def test_numbers_that_are_no_stream(number):
+    with pytest.raises(hostless.UsageError, match="a stream's number is its handle"):
+        hostless.Queue(number)
