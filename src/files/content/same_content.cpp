@@ -14,10 +14,10 @@
 namespace hostless::files {
 namespace {
 
-constexpr std::int64_t blocks = 64, block_bytes = 16 << 10;
+constexpr std::int64_t sampled_blocks = 64, sampled_bytes = 16 << 10;
 
 // By words, not by bytes as `Hash`: all ranks wait for it.
-std::uint64_t added(std::uint64_t hash, std::span<std::byte const> bytes) {
+std::uint64_t hash_of_words(std::uint64_t hash, std::span<std::byte const> bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
@@ -31,14 +31,17 @@ std::uint64_t added(std::uint64_t hash, std::span<std::byte const> bytes) {
 ContentMark mark_of(File const& file) {
   ContentMark mark{file.size(), 0};
   std::int64_t const last =
-      std::max<std::int64_t>(mark.bytes - block_bytes, 0);  // where the last block begins
-  std::int64_t const count =
-      mark.bytes <= blocks * block_bytes ? (mark.bytes + block_bytes - 1) / block_bytes : blocks;
-  std::vector<std::byte> block(static_cast<std::size_t>(block_bytes));
+      std::max<std::int64_t>(mark.bytes - sampled_bytes, 0);  // where the last block begins
+  std::int64_t const count = mark.bytes <= sampled_blocks * sampled_bytes
+                                 ? (mark.bytes + sampled_bytes - 1) / sampled_bytes
+                                 : sampled_blocks;
+  std::vector<std::byte> block(static_cast<std::size_t>(sampled_bytes));
   for (std::int64_t k = 0; k < count; ++k) {
     std::int64_t const begin =
-        count == blocks ? last / (blocks - 1) * k + last % (blocks - 1) * k / (blocks - 1) : k * block_bytes;
-    mark.hash = added(mark.hash, std::span(block).first(file.read_at(begin, block)));
+        count == sampled_blocks
+            ? last / (sampled_blocks - 1) * k + last % (sampled_blocks - 1) * k / (sampled_blocks - 1)
+            : k * sampled_bytes;
+    mark.hash = hash_of_words(mark.hash, std::span(block).first(file.read_at(begin, block)));
   }
   return mark;
 }
