@@ -31,11 +31,12 @@ if TYPE_CHECKING:
                          QueueError, UsageError)
     from .plots import plot_convergence, plot_plan, plot_scaling
     from .plots_of_papers import plot_papers
+    from .plots_of_stencils import plot_change, plot_field
 
 __all__ = ["AbortedError", "BadInputError", "Collective", "Communicator", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError",
            "Match", "Matrix", "Neighborhood", "NumberTypeError", "PeerLostError", "Plan", "Queue", "QueueError", "QueueHalo", "Request", "Result",
            "ReverseExchange", "Status", "Stencil", "StencilChange", "StencilResult", "UsageError", "__version__", "begin_match", "bicgstab", "cg", "command",
-           "doctor", "generate", "match", "minres", "plan", "plot_convergence", "plot_papers", "plot_plan", "plot_scaling", "presets",
+           "doctor", "generate", "match", "minres", "plan", "plot_change", "plot_convergence", "plot_field", "plot_papers", "plot_plan", "plot_scaling", "presets",
            "problems", "read", "run_threads", "stencil_names", "write"]
 
 # Imported when they are asked for: reports and pictures of a checkout need neither the extension module nor NumPy.
@@ -46,7 +47,8 @@ _PLACES = {"_cg": ("cg",), "_methods": ("bicgstab", "minres"),
            "_stencil": ("Stencil", "stencil_names"), "_stencil_result": ("StencilChange", "StencilResult"),
            "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "NumberTypeError",
                       "PeerLostError", "QueueError", "UsageError"),
-           "plots": ("plot_convergence", "plot_plan", "plot_scaling"), "plots_of_papers": ("plot_papers",)}
+           "plots": ("plot_convergence", "plot_plan", "plot_scaling"), "plots_of_papers": ("plot_papers",),
+           "plots_of_stencils": ("plot_change", "plot_field")}
 
 #: How long the interpreter's end waits for what other threads are at.
 _PATIENCE_S = 60.0

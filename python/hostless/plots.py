@@ -74,7 +74,7 @@ def read_json(source, want: str):
 
 
 @contextlib.contextmanager
-def _axes(ax, size):
+def axes_or_new(ax, size):
     """The given axes, or those of a new figure of `size` inches, with our style while it is drawn."""
     matplotlib = matplotlib_or_advice()
     if ax is not None:
@@ -153,7 +153,7 @@ def plot_convergence(results, ax=None):
     if not several:
         raise ValueError("no results (nothing can be drawn). Give one or more.")
     curves = [history_of(one) for one in several]
-    with _axes(ax, (7, 3.5)) as ax:
+    with axes_or_new(ax, (7, 3.5)) as ax:
         draw_histories(curves, ax)
     return ax
 
@@ -228,7 +228,7 @@ def plot_plan(plan, ax=None):
     Returns the axes. Errors: ValueError for other input, ImportError without matplotlib.
     """
     nodes, sent, messages = traffic_of(plan)
-    with _axes(ax, (5, 5)) as ax:
+    with axes_or_new(ax, (5, 5)) as ax:
         draw_traffic(nodes, sent, ax)
         ax.set_title(f"one exchange: {bytes_in_words(sum(sent.values()))} in {messages} message{'s' if messages != 1 else ''}",
                      fontsize=10)

@@ -225,7 +225,7 @@ class Report(unittest.TestCase):
 
     @NOT_DRAWN
     def test_what_is_damaged_is_named(self, _):
-        with self.assertRaisesRegex(ValueError, "neither a result nor a plan nor .*`hostless bench halo`"):
+        with self.assertRaisesRegex(ValueError, "neither a result of a solve or stencil nor a plan nor .*`hostless bench halo`"):
             make_page([{"bench": "halo", "halo": []}])
         for whole in (picture_case.as_if_on_gpus(picture_case.solved()), picture_case.planned(), picture_case.measured(2)):
             for place in self.places(whole):

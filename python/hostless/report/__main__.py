@@ -24,7 +24,7 @@ def main(argv=None) -> int:
     """Runs the command and returns its exit code; argv: its words, those of the process where it is None."""
     parser = argparse.ArgumentParser(prog="hostless report", description="One HTML page of JSON results: tables and "
                                      "pictures, in one file that loads nothing.")
-    parser.add_argument("files", nargs="+", help="JSON files of `hostless solve`, `plan` and `bench solve`")
+    parser.add_argument("files", nargs="+", help="JSON files of `hostless solve`, `stencil`, `plan` and `bench solve`")
     parser.add_argument("-o", "--output", default="report.html", help="the page; - for standard output (report.html)")
     parser.add_argument("--title", default="", help="of the page (made from the results)")
     parser.add_argument("--bandwidth", type=positive, metavar="BYTES", help="bytes a second that the memory of a solve "

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from .. import plots
+from .. import plots, plots_of_stencils
 from . import results
 
 # Fixed colours of plots.py become variables of the page's style, which has them for light and for dark.
@@ -232,6 +232,18 @@ class Pictures:
         drawn = self.take(plots.draw_fields(fields, False, figure), "The best time of an iteration against the number of GPUs or "
                           "ranks, logarithmic; dotted: the first best time shared out evenly.")
         return drawn, {matrix for matrix, _ in fields}
+
+    def changes(self, curves) -> Figure | None:
+        if not curves:
+            return None
+        figure = figure_of(WIDE, 3.4)
+        plots_of_stencils.draw_changes(curves, figure.subplots())
+        return self.take(figure, "How much a step changed a field: the root of the sum of squares over all cells.")
+
+    def field(self, plane, shape, caption: str) -> Figure:
+        figure = figure_of(5.2, 4.4)
+        plots_of_stencils.draw_plane(plane, shape, figure.subplots())
+        return self.take(figure, caption)
 
     def ways(self, name: str, rows) -> Figure:
         return self.take(ways(rows), f"{name}: the best time of an iteration; the line is the median.")

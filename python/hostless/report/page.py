@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from .. import plots
-from . import figures, results
+from . import figures, results, stencils
 
 
 def environment():
@@ -102,14 +102,27 @@ def title_of(content) -> str:
     if content.solves:
         inputs = list(dict.fromkeys(str(solve.result["input"]).split(":")[0] for solve in content.solves))
         return "Solves of " + ", ".join(inputs[:3]) + (" and others" if len(inputs) > 3 else "")
+    if content.stencils:
+        return "Steps of " + ", ".join(dict.fromkeys(result["problem"] for _, result, _ in content.stencils))
     return "Ways of solving" if content.benches else "Plans of exchanges"
+
+
+def stencils_of(content, pictures) -> dict:
+    """What the template shows of stencils; empty where there are none."""
+    given = [stencils.Stencil(*one) for one in content.stencils]
+    if not given:
+        return {}
+    return {"names": [one.name for one in given], "verdicts": [stencils.verdict(one) for one in given],
+            "summary": stencils.summary_rows(given), "changes": pictures.changes(stencils.changes_of(given)),
+            "fields": [told for one in given for told in stencils.fields_of(one, pictures)]}
 
 
 def make_page(sources, title: str = "", bandwidth: float | None = None) -> str:
     """One self-contained HTML page of results, plans and measurements; it loads nothing and runs nothing.
 
-    sources    of `hostless solve`, `plan` and `bench solve`, each with --json: file names, dictionaries, or hostless.Result
-               and Plan; several results stand side by side
+    sources    of `hostless solve`, `stencil`, `plan` and `bench solve`, each with --json: file names, dictionaries, or
+               hostless.Result and Plan; several results stand side by side. Fields that a stencil wrote are drawn where their
+               files lie beside its own, of a dictionary where they lie in the working folder
     title      of the page; empty: made from the results
     bandwidth  bytes a second that the memory of a solve can be read at, for results without a measurement
     Returns the text. Errors: ValueError for other input, OSError for files that cannot be read, ImportError without
@@ -119,7 +132,9 @@ def make_page(sources, title: str = "", bandwidth: float | None = None) -> str:
     content = results.read_all(sources, bandwidth)
     template = environment().get_template("page.html.j2")
     solves, reports = content.solves, [report for _, report in content.benches]
-    programs = dict.fromkeys(one["program"] for one in [*(solve.result for solve in solves), *reports] if one.get("program"))
+    results_of_stencils = [result for _, result, _ in content.stencils]
+    told = [*(solve.result for solve in solves), *results_of_stencils, *reports]
+    programs = dict.fromkeys(one["program"] for one in told if one.get("program"))
     with figures.Pictures() as pictures:
         scaling, scaled = pictures.scaling(reports)
         return template.render(
@@ -127,6 +142,6 @@ def make_page(sources, title: str = "", bandwidth: float | None = None) -> str:
             names=[solve.name for solve in solves], verdicts=[verdict(solve) for solve in solves],
             summary=results.summary_rows(solves), choices=results.choice_rows(solves),
             phase_table=results.phase_rows(solves), convergence=pictures.convergence(solves), phases=pictures.phases(solves),
-            bandwidth=pictures.bandwidth(solves), communication=communication_of(content, pictures),
+            bandwidth=pictures.bandwidth(solves), stencils=stencils_of(content, pictures), communication=communication_of(content, pictures),
             plans=[{"name": name, "rows": traffic_rows(plan)} for name, plan in content.plans], scaling=scaling,
             benches=[bench_of(name, report, pictures, scaled) for name, report in content.benches])

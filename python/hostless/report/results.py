@@ -6,7 +6,7 @@ from pathlib import Path
 from ..plots import bytes_in_words, points_of, read_json, traffic_of
 from . import shapes
 
-WANT = "files of `hostless solve`, `hostless plan` or `hostless bench solve`, each with --json"
+WANT = "files of `hostless solve`, `stencil`, `plan` or `bench solve`, each with --json"
 
 # status: (good?, in words, what it means and what to do), as docs/howto/read-the-result.md has them
 STATUS = {
@@ -77,6 +77,7 @@ class Content:
     solves: list = field(default_factory=list)  # of Solve
     plans: list = field(default_factory=list)   # (name, plan)
     benches: list = field(default_factory=list)  # (name, report)
+    stencils: list = field(default_factory=list)  # (name, result, folder of its file)
 
 
 def read_all(sources, bandwidth=None) -> Content:
@@ -98,9 +99,12 @@ def read_all(sources, bandwidth=None) -> Content:
             if it.get("communication"):
                 traffic_of(it, path or name)
             content.solves.append(Solve(name, it, bandwidth))
+        elif "ranks_along" in it:
+            check(path or name, it, shapes.STENCIL)
+            content.stencils.append((name, it, Path(path).parent))
         else:
             kind = f" (of `hostless bench {it['bench']}`)" if "bench" in it else ""
-            raise ValueError(f"{path or name}: neither a result nor a plan nor a measurement of solves{kind} (there is nothing "
+            raise ValueError(f"{path or name}: neither a result of a solve or stencil nor a plan nor a measurement of solves{kind} (there is nothing "
                              f"to show). Give {WANT}.")
     return content
 

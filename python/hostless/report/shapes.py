@@ -25,6 +25,13 @@ TRAFFIC = {f"{what}_{where}_nodes": int for what in ("messages", "bytes") for wh
 PLAN = {"route": str, "ranks": int, "nodes": int, "pairs": PAIRS,
         "per_rank": [{"rank": int, "node": int, "owned": int, "ghosts": int, "sent": TRAFFIC, "received": TRAFFIC}]}
 
+STENCIL = {
+    "program?": str, "problem": str, "size": INTEGERS, "type": str, "boundary": [str], "parameters": {...: NUMBER}, "fields": [str],
+    "initial?": str, "transport": str, "ranks": int, "ranks_along": INTEGERS, "gpus?": int, "gpu_run?": str, "depth": int,
+    "block_steps": int, "resumed_at?": int, "steps": int, "status": str, "message?": str, "seconds": NUMBER,
+    "exchange_seconds": NUMBER, "microseconds_per_step": NUMBER_OR_NULL, "cells_per_second": NUMBER_OR_NULL, "checkpoints?": int,
+    "history": [{"step": int, "norm": [NUMBER_OR_NULL], "largest": [NUMBER_OR_NULL]}], "output?": [str]}
+
 BENCH = {"program?": str, "transport?": str, "solves": [{
     "matrix": str, "method?": str, "run": str, "ranks?": int, "gpus": int, "gpu_transport?": str, "error?": str,
     "best_us?": NUMBER, "median_us?": NUMBER, "wall_best_us?": NUMBER, "iterations?": int,
