@@ -54,7 +54,6 @@ MODULES = {
     "plots_of_papers": {"plots", "plots_of_queues"},
     "plots_of_queues": {"plots"},
     "plots_of_machines": {"plots"},
-    "plots_of_stencils": {"plots"},
     "_rows": {"errors"},
     "_vectors": {"_rows", "errors"},
     "_device": {"_core", "_rows", "errors"},
@@ -79,7 +78,7 @@ MODULES = {
     "_stencil_task": {"_core", "_rows", "_stencil_arrays", "errors"},
     "_stencil": {"_checks", "_core", "_device", "_rows", "_stencil_arrays", "_stencil_compile", "_stencil_expression", "_stencil_gpu",
                  "_stencil_numpy", "_stencil_result", "_stencil_source", "_stencil_task", "errors"},
-    "report": {"_whole_file", "plots", "plots_of_stencils"},
+    "report": {"_whole_file", "plots"},
 }
 MODULES["__main__"] = {"_sources"}
 MODULES["__init__"] = set(MODULES)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
                          QueueError, UsageError)
     from .plots import plot_convergence, plot_plan, plot_scaling
     from .plots_of_papers import plot_papers
-    from .plots_of_stencils import plot_change, plot_field
+    from .report.stencil_plots import plot_change, plot_field
 
 __all__ = ["AbortedError", "BadInputError", "Collective", "Communicator", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError",
            "Match", "Matrix", "Neighborhood", "NumberTypeError", "PeerLostError", "Plan", "Queue", "QueueError", "QueueHalo", "Request", "Result",
@@ -48,7 +48,7 @@ _PLACES = {"_cg": ("cg",), "_methods": ("bicgstab", "minres"),
            "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "NumberTypeError",
                       "PeerLostError", "QueueError", "UsageError"),
            "plots": ("plot_convergence", "plot_plan", "plot_scaling"), "plots_of_papers": ("plot_papers",),
-           "plots_of_stencils": ("plot_change", "plot_field")}
+           "report.stencil_plots": ("plot_change", "plot_field")}
 
 #: How long the interpreter's end waits for what other threads are at.
 _PATIENCE_S = 60.0

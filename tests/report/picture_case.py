@@ -25,7 +25,7 @@ atexit.register(_folder.cleanup)
 PACKAGES = Path(_folder.name)
 (PACKAGES / "hostless").mkdir()
 (PACKAGES / "hostless" / "__init__.py").touch()
-for part in ("_whole_file.py", "plots.py", "plots_of_machines.py", "plots_of_stencils.py", "report"):
+for part in ("_whole_file.py", "plots.py", "plots_of_machines.py", "report"):
     (PACKAGES / "hostless" / part).symlink_to(ROOT / "python" / "hostless" / part)
 sys.path.insert(0, str(PACKAGES))
 SURROUNDINGS = {**os.environ, "PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,4 +1,4 @@
-"""python/hostless/plots_of_stencils.py and what the page says of stencils: numbers and fields are those of the files."""
+"""python/hostless/report/stencil_plots.py and what the page says of stencils: numbers and fields are those of the files."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from test_report import NOT_DRAWN, Page
 
 if not MISSING:
     import numpy
-    from hostless import plots_of_stencils
+    from hostless.report import stencil_plots
     from hostless.report import make_page
 
 
@@ -91,33 +91,33 @@ class Stencils(unittest.TestCase):
 
     def test_plots(self):
         file, result = self.stepped()
-        axes = plots_of_stencils.plot_change([file, {**result, "label": "again"}])
+        axes = stencil_plots.plot_change([file, {**result, "label": "again"}])
         self.assertEqual([line.get_label() for line in axes.get_lines()], ["heat", "again"])
         self.assertEqual(list(axes.get_lines()[0].get_xdata()), [20, 40, 60])
         self.assertEqual(list(axes.get_lines()[0].get_ydata()), [look["norm"][0] for look in result["history"]])
         with self.assertRaisesRegex(ValueError, "nobody looked"):
-            plots_of_stencils.plot_change({**result, "history": []})
+            stencil_plots.plot_change({**result, "history": []})
         with self.assertRaisesRegex(ValueError, "no history of a stencil"):
-            plots_of_stencils.plot_change({"fields": ["u"]})
+            stencil_plots.plot_change({"fields": ["u"]})
         field = numpy.load(self.folder / "heat.npy")
-        drawn = plots_of_stencils.plot_field(self.folder / "heat.npy").get_images()[0]
+        drawn = stencil_plots.plot_field(self.folder / "heat.npy").get_images()[0]
         self.assertTrue((numpy.asarray(drawn.get_array()) == field).all())
         with self.assertRaisesRegex(ValueError, "two or three axes"):
-            plots_of_stencils.plot_field(numpy.zeros(5))
+            stencil_plots.plot_field(numpy.zeros(5))
 
     def test_planes(self):
         rng = numpy.random.default_rng(1)
         cube = rng.random((5, 6, 7))
-        plane, words = plots_of_stencils.plane_of(cube)
+        plane, words = stencil_plots.plane_of(cube)
         self.assertTrue((plane == cube[2]).all())
         self.assertEqual(words, "plane 2 of 5")
         wide = rng.random((7, 1030))
-        with mock.patch.object(plots_of_stencils, "MOST_CELLS", 5):
-            plane, words = plots_of_stencils.plane_of(wide)
+        with mock.patch.object(stencil_plots, "MOST_CELLS", 5):
+            plane, words = stencil_plots.plane_of(wide)
         self.assertEqual(plane.shape, (3, 5))
         self.assertAlmostEqual(plane[1, 2], wide[2:4, 412:618].mean())
         self.assertEqual(words, "means of 2 x 206 cells")
-        self.assertFalse(re.search("nan", str(plots_of_stencils.plot_field(numpy.full((3, 3), numpy.nan)).get_images()[0].get_clim())))
+        self.assertFalse(re.search("nan", str(stencil_plots.plot_field(numpy.full((3, 3), numpy.nan)).get_images()[0].get_clim())))
 
 
 if __name__ == "__main__":

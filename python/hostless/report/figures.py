@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from .. import plots, plots_of_stencils
-from . import results
+from .. import plots
+from . import results, stencil_plots
 
 # Fixed colours of plots.py become variables of the page's style, which has them for light and for dark.
 VARIABLES = {plots.INK: "var(--ink)", plots.QUIET: "var(--quiet)", plots.GRID: "var(--grid)",
@@ -237,12 +237,12 @@ class Pictures:
         if not curves:
             return None
         figure = figure_of(WIDE, 3.4)
-        plots_of_stencils.draw_changes(curves, figure.subplots())
+        stencil_plots.draw_changes(curves, figure.subplots())
         return self.take(figure, "How much a step changed a field: the root of the sum of squares over all cells.")
 
     def field(self, plane, shape, caption: str) -> Figure:
         figure = figure_of(5.2, 4.4)
-        plots_of_stencils.draw_plane(plane, shape, figure.subplots())
+        stencil_plots.draw_plane(plane, shape, figure.subplots())
         return self.take(figure, caption)
 
     def ways(self, name: str, rows) -> Figure:

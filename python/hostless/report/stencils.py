@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import plots_of_stencils
-from . import results
+from . import results, stencil_plots
 from .results import NOTHING, Cell, get, line
 
 # status: (good?, in words, what it means and what to do)
@@ -103,8 +102,8 @@ def summary_rows(stencils: list) -> list:
 
 
 def changes_of(stencils: list) -> list:
-    """Of those at which somebody looked, as plots_of_stencils draws them."""
-    curves = [plots_of_stencils.changes_of({**one.result, "label": one.name}) for one in stencils]
+    """Of those at which somebody looked, as stencil_plots draws them."""
+    curves = [stencil_plots.changes_of({**one.result, "label": one.name}) for one in stencils]
     return [curve for curve in curves if curve[1]]
 
 
@@ -114,10 +113,10 @@ def fields_of(stencil: Stencil, pictures) -> list:
     for field, file in zip(stencil.result["fields"], stencil.result.get("output") or []):
         path = stencil.folder / file
         try:
-            array = plots_of_stencils.read_field(path)
+            array = stencil_plots.read_field(path)
             if list(array.shape) != stencil.result["size"]:
                 raise ValueError(f"{path}: {times(array.shape)} cells, and the result is of {times(stencil.result['size'])}")
-            plane, words = plots_of_stencils.plane_of(array)
+            plane, words = stencil_plots.plane_of(array)
         except (OSError, ValueError) as error:
             said = f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
             told.append((None, f"{stencil.name}: {field} is not drawn ({said})."))

@@ -7,7 +7,7 @@ is imported when something is drawn, not before.
 import math
 from pathlib import Path
 
-from . import plots
+from .. import plots
 
 MOST_CELLS = 512  # of a picture along an axis: more are drawn as means of neighbours
 WANT = "files of `hostless stencil --json`"
