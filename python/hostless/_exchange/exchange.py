@@ -8,7 +8,7 @@ from typing import Any, Optional
 from .. import _core
 from ..errors import UsageError
 from .bound import Bound, agreed, bind_words
-from .fields import array_of, fields_of
+from .fields import Whole, array_of, fields_of
 from .plan import ExchangePlan
 
 #: Arrays that an exchange made from numbers remembers.
@@ -118,7 +118,7 @@ class Exchange(_OfPlan):
             mine = _ANY
         number = self._plan._ranks.common(mine)
         if number == _NEW:
-            exchange = Exchange(self._plan, [_parts_of(array, self._plan.owned)], **self._how)
+            exchange = Exchange(self._plan, [Whole(array)], **self._how)
             if mine >= 0:  # bound anew beside others: the newer one is found, and all ranks have as many as before
                 self._updated[mine] = self._updated[mine][0], None, array
             number, self._bindings = self._bindings, self._bindings + 1
@@ -176,14 +176,6 @@ def _key_of(array: Any) -> Any:
     if not (seen.is_dense and seen.is_writable):
         return None
     return seen.address, seen.shape, seen.kind, seen.there, seen.device
-
-
-def _parts_of(array: Any, owned: int) -> tuple:
-    """Own items and ghosts; what has no parts is both, and refused by whoever binds it."""
-    try:
-        return array[:owned], array[owned:]
-    except Exception:  # of any package's arrays
-        return array, array
 
 
 class ReverseExchange(_OfPlan):

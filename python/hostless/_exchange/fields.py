@@ -182,6 +182,12 @@ class Fields(NamedTuple):
     same: str  #: what all ranks must have alike
 
 
+class Whole(NamedTuple):
+    """Of a plan whose ghosts are an array of their own: one array of owned items, then ghosts."""
+
+    array: Any
+
+
 def fields_of(fields: Any, plan: Any, adds: bool) -> Fields:
     """Looks at every array of an exchange. plan: of the extension module. adds: ghosts to their owners.
 
@@ -220,17 +226,24 @@ def _pair_of(field: Any, number: int, plan: Any, adds: bool) -> list:
             raise UsageError(f"{what} is {len(field)} things (ghosts lie around the owned items in this plan). Pass one array of "
                              f"{plan.owned + plan.ghosts} items.")
         return [(array_of(field, what), what, plan.owned + plan.ghosts, True)]
-    if not is_list or len(field) != 2:
+    if isinstance(field, Whole):
+        _check_items(array_of(field.array, "array"), "array", plan.owned + plan.ghosts)
+        field, what = (field.array[:plan.owned], field.array[plan.owned:]), "array"
+    elif not is_list or len(field) != 2:
         given = f"{len(field)} things" if is_list else f"a {type(field).__name__}"
         raise UsageError(f"{what} is {given} (ghosts are an array of their own in this plan). Pass (owned, ghosts).")
     return [(array_of(one, f"{what}, {name}"), f"{what}, {name}", items, writes)
             for one, name, items, writes in ((field[0], "owned", plan.owned, adds), (field[1], "ghosts", plan.ghosts, not adds))]
 
 
-def _check(array: Array, what: str, items: int, writes: bool) -> None:
+def _check_items(array: Array, what: str, items: int) -> None:
     if not array.shape or array.shape[0] != items:
         raise UsageError(f"{what} has the shape {array.shape} (its first axis is the item, and the plan has {items}). Pass "
                          f"({items},), or ({items}, k) for k values an item.")
+
+
+def _check(array: Array, what: str, items: int, writes: bool) -> None:
+    _check_items(array, what, items)
     if not array.is_dense:
         raise UsageError(f"{what} has gaps between its items (they are read and written as one piece of memory). Pass a "
                          "C-contiguous array.")
