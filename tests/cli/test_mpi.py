@@ -171,6 +171,17 @@ class Mpi:
         self.refused_apart(2, "rank 1 is given the number of files 2; rank 0 the number of files 1", ("solve", "A.mtx"),
                            ("solve", "A.mtx", "b.mtx"))
 
+    def test_a_rank_that_ends_before_mpi_starts_is_not_awaited_for_ever(self):
+        one = self.mpirun(1)
+        began = time.monotonic()
+        done = self.run_it("solve", *PROBLEM, ":", *one[one.index("-n"):], "true", code=None, launcher=one,
+                           environment={"HOSTLESS_DEADLINE_SCALE": "0.01"})
+        self.assertLess(time.monotonic() - began, 60)
+        self.assertNotEqual(done.returncode, 0)
+        if self.vendor == "mpich":  # Open MPI ends the job by itself
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn("hostless: MPI_Init_thread has not returned for 3 s", done.stderr)
+
     def test_equal_files_may_lie_in_different_places(self):
         one = self.mpirun(1)
         for name in ("A.mtx", "copy.mtx"):

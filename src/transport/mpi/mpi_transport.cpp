@@ -1,7 +1,12 @@
 // The `mpi` transport: a shared library of its own, compiled once against Open MPI and once against MPICH.
 // Its three C entries are all that the loader (mpi_loader.cpp) knows of it.
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/variable.hpp"
@@ -25,6 +30,45 @@ void finalise_at_exit() {
   if (process.initialised_here && process.in_order && finalised == 0) MPI_Finalize();
 }
 
+/// While it is there, MPI is started, which waits for all ranks: some libraries wait for ever for one that has ended
+/// before. Nothing but the end of the process stops that, so it ends when the limit has passed.
+class StartLimit {
+ public:
+  StartLimit() : watch_([this] { watch(); }) {}
+  StartLimit(StartLimit const&) = delete;
+  StartLimit& operator=(StartLimit const&) = delete;
+  ~StartLimit() {
+    {
+      std::lock_guard const lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    watch_.join();
+  }
+
+ private:
+  void watch() {
+    constexpr double waits =
+        5;  // of the first of a transport: processes of a large job come one after the other
+    double const limit_s = waits * WaitLimits::from_environment().first_s;
+    auto const end =
+        std::chrono::system_clock::now() + std::chrono::milliseconds(static_cast<long>(1e3 * limit_s));
+    std::unique_lock lock(mutex_);
+    if (over_.wait_until(lock, end, [this] { return is_over_; })) return;
+    std::fprintf(
+        stderr,
+        "hostless: MPI_Init_thread has not returned for %.0f s (a rank has ended before it, or was never "
+        "started). Look for the first message of another rank; HOSTLESS_DEADLINE_SCALE lengthens the "
+        "limit.\n",
+        limit_s);
+    std::_Exit(static_cast<int>(ErrorCode::environment));
+  }
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread watch_;
+};
+
 int initialise() {
   int level = MPI_THREAD_SINGLE, flag = 0;
   MPI_Finalized(&flag);
@@ -40,7 +84,11 @@ int initialise() {
   // Threads that progress queues call it beside the program's.
   int const wanted =
       is_word("HOSTLESS_QUEUE_PROGRESS", "thread") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
-  if (MPI_Init_thread(nullptr, nullptr, wanted, &level) != MPI_SUCCESS) {
+  int const code = [&] {
+    StartLimit const limit;
+    return MPI_Init_thread(nullptr, nullptr, wanted, &level);
+  }();
+  if (code != MPI_SUCCESS) {
     throw Error(ErrorCode::environment,
                 "MPI_Init_thread failed (no rank can be reached). Start the program with mpirun or mpiexec.");
   }
