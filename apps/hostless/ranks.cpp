@@ -43,12 +43,20 @@ int run_threads(int ranks, std::function<int(Transport&)> const& body) {
     while (mine > seen && !code.compare_exchange_weak(seen, mine)) {
     }
   };
-  // The cause is thrown here when all have ended, not what it made the others say.
-  run_with_threads_transport(ranks, [&](Transport& transport) {
-    int const mine = body(transport);
-    raise(mine);
-    if (mine == 4) throw Reported{mine};  // whoever it has lost is not waited for
-  });
+  // The cause is thrown here when all have ended, not what it made the others say: a rank that has told its loss
+  // leaves as one that has lost another, which no cause is.
+  struct Told : Error {
+    Told() : Error(ErrorCode::peer_lost, "a rank has told what it has lost") {}
+  };
+  try {
+    run_with_threads_transport(ranks, [&](Transport& transport) {
+      int const mine = body(transport);
+      raise(mine);
+      if (mine == 4) throw Told{};  // whoever it has lost is not waited for
+    });
+  } catch (Told const&) {
+    throw Reported{4};
+  }
   return code.load();
 }
 

@@ -94,7 +94,7 @@ void run_apart(Call& call) {
 [[noreturn]] void refuse_without_thread() {
   throw Error(ErrorCode::environment,
               "no thread can be started for METIS (it partitions the rows). Raise the limit of processes "
-              "(ulimit -u), or use a contiguous partition.");
+              "(ulimit -u) or of memory (ulimit -v), or use a contiguous partition.");
 }
 
 void start(std::shared_ptr<Call> const& call) {

@@ -193,8 +193,9 @@ std::string summary(SolveReport const& r) {
                      100 * overlapped(t.exposed_s, t.communication_s), 1e6 * t.communication_s));
   for (auto const& [key, value] : s.choices) line(key.c_str(), value);
   if (s.checkpoints > 0) line("checkpoints", std::to_string(s.checkpoints));
-  line("memory",
-       fmt::format("{} in the largest process", bytes_text(static_cast<double>(r.peak_rank_bytes))));
+  if (r.peak_rank_bytes > 0)  // after a loss nobody asks the others
+    line("memory",
+         fmt::format("{} in the largest process", bytes_text(static_cast<double>(r.peak_rank_bytes))));
   if (!r.output.empty()) line("solution", r.output);
   return out;
 }

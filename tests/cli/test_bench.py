@@ -3,9 +3,10 @@
 import json
 import math
 import signal
+import time
 import unittest
 
-from hostless_command import PATIENT, SLOWEST, Command, alive, chain, kill, market, nearly_symmetric, ranks_of
+from hostless_command import PATIENT, SLOWEST, Command, alive, chain, cpu_seconds, kill, market, nearly_symmetric, ranks_of
 
 GRID = ("--generate", "poisson2d", "--size", "24")
 BRIEF = ("--steps", "20", "--repeat", "2", "--warm-up", "3")
@@ -194,6 +195,23 @@ class Solves(Bench):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, "bench", "solve", *words, environment=HIDDEN))
         self.assertIn("no/where.json: cannot create it", self.refused(4, "bench", "solve", *GRID, "--json", "no/where.json"))
+
+
+class LostRank(Command):
+    def test_a_rank_that_hangs_in_a_solve_ends_them_all(self):
+        """By the deadline of iterations: what comes next would wait for it by that of set-up, sixty times as long."""
+        scale = 0.2
+        job = self.start("bench", "solve", "--generate", "poisson1d", "--size", 300000, "--iterations", 10**6, "--ranks", 2, "--transport",
+                         "processes", "--methods", "cg,minres", "--runs", "host", environment={"HOSTLESS_DEADLINE_SCALE": str(scale)})
+        self.wait_until(lambda: len(ranks_of(job)) == 2 and cpu_seconds(job.pid) > 2, "iterations", job)
+        ranks = sorted(ranks_of(job))
+        began = time.monotonic()
+        kill(ranks[1], signal.SIGSTOP)
+        _, err = job.communicate(timeout=SLOWEST)
+        self.assertEqual(job.returncode, 4, err)
+        self.assertRegex(err, "hostless: peer_lost after [0-9]+ iterations")
+        self.assertLess(time.monotonic() - began, scale * 600 / 2)
+        self.wait_until_gone(ranks)
 
 
 class PingPong(Bench):

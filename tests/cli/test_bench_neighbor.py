@@ -73,6 +73,9 @@ class Neighbor(Neighbors):
         for way in ("library", "two_step"):
             self.assertEqual((rows[way, 100]["bytes_out"], rows[way, 100]["messages_between"]), ([200, 200, 200], 6))
 
+        _, rows = self.rows_of("--density", "0", "--ranks-per-node", 1, "--ways", "library", launcher=words)  # nobody sends: null is no buffer to MPICH
+        self.assertEqual(rows["library", 100]["bytes_out"], [0, 0, 0])
+
     def test_open_mpis_own_beside_ours(self):
         self.library_beside_ours("openmpi")
 

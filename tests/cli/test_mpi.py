@@ -166,7 +166,7 @@ class Mpi:
         self.refused_apart(3, f"A9.mtx: {other}", ("solve", "A.mtx"), ("solve", "A9.mtx"))
         self.refused_apart(3, f"b9.mtx: {other}", ("solve", "A.mtx", "b.mtx"), ("solve", "A.mtx", "b9.mtx"))
         self.refused_apart(3, f"b9.mtx: {other}", ("solve", "A.mtx", "b.mtx", "b.mtx"), ("solve", "A.mtx", "b.mtx", "b9.mtx"))
-        self.refused_apart(3, "p: rank 1 reads another partition than rank 0", ("solve", "A.mtx", "--partition", "file:p"),
+        self.refused_apart(3, "p9: rank 1 reads another partition than rank 0", ("solve", "A.mtx", "--partition", "file:p"),
                            ("solve", "A.mtx", "--partition", "file:p9"))
         self.refused_apart(2, "rank 1 is given the number of files 2; rank 0 the number of files 1", ("solve", "A.mtx"),
                            ("solve", "A.mtx", "b.mtx"))

@@ -154,9 +154,11 @@ class PapersBench {
     std::fill(solver.x().begin(), solver.x().end(), 0.0);
     group_.barrier();
     Result const& result = row.result = solver.solve();
-    if (result.iterations == 0 || !std::isfinite(result.true_relative_residual)) {
+    if (result.status == Status::peer_lost || result.iterations == 0 ||
+        !std::isfinite(result.true_relative_residual)) {
       row.error = fmt::format("{} after {}{}", name(result.status), counted(result.iterations, "iteration"),
                               result.message.empty() ? "" : ": " + result.message);
+      if (result.status == Status::peer_lost) throw Error(ErrorCode::peer_lost, row.error);
       return;
     }
     bool const on_gpu = result.device_bytes > 0;

@@ -230,6 +230,7 @@ class SolveBench {
     if (result.status == Status::peer_lost || result.iterations == 0) {
       row.error = fmt::format("{} after {}{}", name(result.status), counted(result.iterations, "iteration"),
                               result.message.empty() ? "" : ": " + result.message);
+      if (result.status == Status::peer_lost) throw Error(ErrorCode::peer_lost, row.error);
       exit_code_ = hostless::exit_code(result.status);
     } else if (timed) {
       double const one = 1e6 / static_cast<double>(result.iterations);

@@ -46,14 +46,17 @@ ContentMark mark_of(File const& file) {
   return mark;
 }
 
+std::string path_of(Group& group, std::string const& mine, int rank) {
+  auto const bytes = std::as_bytes(std::span(mine));
+  Bytes const path = group.broadcast(Bytes(bytes.begin(), bytes.end()), rank);
+  return {reinterpret_cast<char const*>(path.data()), path.size()};
+}
+
 void require_same_content(Group& group, std::string const& path, ContentMark const& mine) {
   auto const all = group.all_gather(mine);
   for (std::size_t r = 1; r < all.size(); ++r) {
     if (all[r] == all[0]) continue;
-    Bytes const name =
-        group.broadcast(Bytes(std::as_bytes(std::span(path)).begin(), std::as_bytes(std::span(path)).end()),
-                        static_cast<int>(r));
-    std::string const other(reinterpret_cast<char const*>(name.data()), name.size());
+    std::string const other = path_of(group, path, static_cast<int>(r));
     std::string const how = all[r].bytes == all[0].bytes
                                 ? fmt::format("of the same {} bytes but other content", all[0].bytes)
                                 : fmt::format("of {} bytes instead of {}", all[r].bytes, all[0].bytes);

@@ -20,6 +20,9 @@ struct ContentMark {
 /// Local. Errors  bad_input  it cannot be read
 ContentMark mark_of(File const& file);
 
+/// The path of rank `rank`, on all ranks. Collective over group.
+std::string path_of(Group& group, std::string const& mine, int rank);
+
 /// Collective over group.
 /// Errors  bad_input  a rank reads another file than rank 0
 void require_same_content(Group& group, std::string const& path, ContentMark const& mine);

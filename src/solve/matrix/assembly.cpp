@@ -10,6 +10,7 @@
 #include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "base/setup_watch.hpp"
+#include "files/content/same_content.hpp"
 #include "hostless/plan/partition.hpp"
 #include "solve/matrix/migrated_rows.hpp"
 
@@ -170,7 +171,7 @@ void Assembly::require_same_parts(Group& group, std::string const& path) const {
           ErrorCode::bad_input,
           fmt::format("{}: rank {} reads another partition than rank 0 (rows would have two owners or none). "
                       "Give all ranks the same file.",
-                      path, r));
+                      files::path_of(group, path, static_cast<int>(r)), r));
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <climits>
 #include <exception>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "hostless/base/error.hpp"
@@ -11,11 +13,26 @@
 namespace hostless::mpi {
 namespace {
 
+std::string words_of(int code) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) return fmt::format("error {}", code);
+  return {text, static_cast<std::size_t>(length)};
+}
+
 void require_done(int code, char const* call) {
   if (code != MPI_SUCCESS)
-    throw Error(ErrorCode::environment, fmt::format("{} failed with {} (MPI cannot do it here). Look at what "
-                                                    "it has said above.",
-                                                    call, code));
+    throw Error(ErrorCode::environment,
+                fmt::format("{} failed: {} (MPI cannot do it here). Measure other ways, "
+                            "or take another MPI.",
+                            call, words_of(code)));
+}
+
+/// Of nothing too: MPICH refuses null beside a count, though no neighbour sends so many.
+template <class T>
+T* address(std::span<T> items) {
+  static std::remove_const_t<T> none{};
+  return items.empty() ? &none : items.data();
 }
 
 /// A list that has an address without entries too.
@@ -48,7 +65,7 @@ class Neighbors final : public LibraryNeighbors {
           fmt::format("a block of {} bytes (MPI counts up to {}). Use a shorter one.", send.size(), INT_MAX));
     int const bytes = static_cast<int>(send.size());
     require_done(
-        MPI_Neighbor_allgather(send.data(), bytes, MPI_BYTE, receive.data(), bytes, MPI_BYTE, graph_),
+        MPI_Neighbor_allgather(address(send), bytes, MPI_BYTE, address(receive), bytes, MPI_BYTE, graph_),
         "MPI_Neighbor_allgather");
   }
 
@@ -59,8 +76,8 @@ class Neighbors final : public LibraryNeighbors {
                   fmt::format("a block of {} values (MPI counts up to {}). Use a shorter one.", send.size(),
                               INT_MAX));
     require_done(
-        MPI_Neighbor_allgatherv(send.data(), static_cast<int>(send.size()), MPI_DOUBLE, receive.data(),
-                                counts.data(), displacements.data(), MPI_DOUBLE, graph_),
+        MPI_Neighbor_allgatherv(address(send), static_cast<int>(send.size()), MPI_DOUBLE, address(receive),
+                                address(counts), address(displacements), MPI_DOUBLE, graph_),
         "MPI_Neighbor_allgatherv");
   }
 
