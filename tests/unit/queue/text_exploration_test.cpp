@@ -50,6 +50,20 @@ Scene both_ways(Mode mode, int epochs) {
         scene.acts[static_cast<std::size_t>(r)].push_back(act);
   return scene;
 }
+// What each rank starts together others of it wait for meanwhile: a start and a wait of one kernel.
+Scene at_once(Scene scene) {
+  for (Acts& acts : scene.acts) {
+    Acts forked;
+    for (Act const& act : acts) {
+      bool const was_start = !forked.empty() && forked.back().kind == Kind::start;
+      if (act.kind == Kind::start && !was_start) forked.push_back({Kind::fork});
+      if (act.kind == Kind::wait && was_start) forked.push_back({Kind::join});
+      if (act.kind != Kind::wait) forked.push_back(act);
+    }
+    acts = forked;
+  }
+  return scene;
+}
 // The receiver says by a small message that it has started; then the ready send comes.
 Scene promised(int epochs, bool kept) {
   Scene scene;
@@ -96,6 +110,14 @@ TEST(Text, OneMessage) {
 TEST(Text, EachWaitsForItsSendFirst) {
   expect_held("standard both ways", both_ways(Mode::standard, epochs - 2));
   expect_held("small both ways", both_ways(Mode::small, epochs - 2));
+}
+
+TEST(Text, StartsAndWaitsAtOnce) {
+  for (Mode const mode : {Mode::standard, Mode::small}) {
+    std::string const of = ", mode " + std::to_string(static_cast<int>(mode));
+    expect_held("at once" + of, at_once(one_message(mode, epochs - 1)));
+    expect_held("at once both ways" + of, at_once(both_ways(mode, epochs - 3)));
+  }
 }
 
 // One rank is both sides: `epoch` of an act says which.
@@ -164,6 +186,10 @@ TEST(BrokenText, IsFound) {
   fault.sends_without_taken = true;
   expect_found("a small send that awaits nothing", one_message(Mode::small, 4, fault));
   expect_found("a broken promise", promised(2, false));
+  fault = {};
+  fault.waits_before_start_counts = true;
+  for (Mode const mode : {Mode::standard, Mode::small})
+    expect_found("an epoch that starts had not counted", at_once(one_message(mode, 2, fault)));
 }
 
 TEST(BrokenText, MovesIntoMemoryThatIsGone) {
