@@ -34,8 +34,9 @@ class ThereAndBack {
   }
   void trips(int count) {
     Request *both[] = {&receive_, &send_}, *first[] = {&receive_, &barrier_};
-    std::span<Request*const> const all(both), receive(both, 1), send(both + 1, 1), meet(first + 1, 1);
-    queue_.enqueue_start_and_wait(rank_ == 0 ? meet : first, meet);  // a ready send finds its receive started
+    std::span<Request*const> const all(both), receive(both, 1), send(both + 1, 1), barrier(first + 1, 1);
+    queue_.enqueue_start_and_wait(rank_ == 0 ? barrier : first,
+                                  barrier);  // a ready send finds its receive started
     if (rank_ == 1) queue_.enqueue_start_and_wait({}, receive);
     for (int k = 0; k < count; ++k) {
       if (rank_ == 0) {

@@ -430,7 +430,7 @@ class Explorer {
     bool stuck = true, all_ended = true;
     for (std::size_t r = 0; r < agents_; ++r) {
       Agent const& agent = s.agents[r];
-      all_ended = all_ended && agent.ended;
+      all_ended = all_ended && (agent.ended || r >= ranks);  // others of a lost rank have no fork to come
       stuck = stuck && agent.buffer.empty() && (agent.ended || waits_in_vain(s, r));
     }
     if (stuck && !all_ended) return complain("somebody waits for ever");
