@@ -320,8 +320,8 @@ void Queue::enqueue_step(std::span<Request* const> early, std::function<void()> 
   auto const first_late = states.begin() + static_cast<std::ptrdiff_t>(early.size());
   if (!early.empty()) state_->enqueue_start({states.begin(), first_late});
   between();
+  state_->enqueue_start_and_wait({first_late, states.end()}, awaited);
   forget_started(*state_, awaited);
-  state_->enqueue_start_and_wait({first_late, states.end()}, std::move(awaited));
 }
 
 void Queue::enqueue_wait(std::span<Request* const> requests) {
