@@ -131,6 +131,11 @@ int hostless_enqueue_start(hostless_queue* queue, hostless_request* request);
 int hostless_enqueue_startall(hostless_queue* queue, size_t count, hostless_request* const requests[]);
 int hostless_enqueue_wait(hostless_queue* queue, hostless_request* request);
 int hostless_enqueue_waitall(hostless_queue* queue, size_t count, hostless_request* const requests[]);
+/* As hostless_enqueue_startall, then hostless_enqueue_waitall, which may have requests of both: accepted or refused
+ * as a whole, and on a stream one launch less. */
+int hostless_enqueue_start_and_wait(hostless_queue* queue, size_t start_count,
+                                    hostless_request* const starts[], size_t wait_count,
+                                    hostless_request* const waits[]);
 /* All that was started on this queue and not yet waited for. */
 int hostless_enqueue_wait_started(hostless_queue* queue);
 /* Calls work(user) when the queue comes to it; it may not call this interface: calls about queues and matches

@@ -83,8 +83,9 @@ int answered(Work const& work) noexcept {
   return code != HOSTLESS_OK ? code : other;
 }
 
-std::vector<hostless::Request*> all_of(std::size_t count, hostless_request* const requests[]) {
-  if (count != 0) need(requests, "requests is NULL.");
+std::vector<hostless::Request*> all_of(std::size_t count, hostless_request* const requests[],
+                                       char const* problem = "requests is NULL.") {
+  if (count != 0) need(requests, problem);
   std::vector<hostless::Request*> all;
   for (std::size_t k = 0; k < count; ++k) all.push_back(&request_of(requests[k]));
   return all;
@@ -300,6 +301,15 @@ int hostless_enqueue_waitall(hostless_queue* queue, size_t count, hostless_reque
 }
 int hostless_enqueue_wait(hostless_queue* queue, hostless_request* request) {
   return hostless_enqueue_waitall(queue, 1, &request);
+}
+int hostless_enqueue_start_and_wait(hostless_queue* queue, size_t start_count,
+                                    hostless_request* const starts[], size_t wait_count,
+                                    hostless_request* const waits[]) {
+  return answered([&] {
+    hostless::Queue& of = queue_of(queue);
+    of.enqueue_start_and_wait(all_of(start_count, starts, "starts is NULL."),
+                              all_of(wait_count, waits, "waits is NULL."));
+  });
 }
 int hostless_enqueue_wait_started(hostless_queue* queue) {
   return answered([&] { queue_of(queue).enqueue_wait_all(); });

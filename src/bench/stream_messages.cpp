@@ -50,21 +50,19 @@ class StreamPair {
   void enqueue(int trips) {
     Request* both[] = {&receive_, &send_};
     std::span<Request*const> const all(both), receive(both, 1), send(both + 1, 1);
-    if (!is_first_) queue_.enqueue_start(receive);
     for (int k = 0; k < trips; ++k) {
       if (is_first_) {
         pack();
-        queue_.enqueue_start(all);
-        queue_.enqueue_wait(all);
+        queue_.enqueue_start_and_wait(all, all);
         unpack();
-      } else {
-        queue_.enqueue_wait(k == 0 ? receive : all);
+      } else {  // its start of a trip has the wait of the next one
+        if (k == 0) queue_.enqueue_start_and_wait(receive, receive);
         unpack();
         pack();
-        queue_.enqueue_start(k + 1 < trips ? all : send);
+        auto const next = k + 1 < trips ? all : send;
+        queue_.enqueue_start_and_wait(next, next);
       }
     }
-    if (!is_first_) queue_.enqueue_wait(send);
   }
   void record(int trips) {
     bench_->record([this, trips] { enqueue(trips); });

@@ -14,6 +14,7 @@ class GroupWork final : public StreamWork {
  private:
   void start(Requests const&) override;
   void wait(Requests const& requests) override;
+  void start_and_wait(Requests const&, Requests const& waits) override { wait(waits); }
   bool host_looks() const override { return true; }
   bool looks_lost() override;
   void let_go() override;

@@ -159,6 +159,24 @@ void check_start(std::shared_ptr<QueueState> const& queue, RequestState& state) 
            "Wait for the first one, or start it there.");
 }
 
+// Their waits are enqueued.
+void forget_started(QueueState& queue, States const& states) {
+  if (states.empty()) return;
+  for (auto const& state : states) state->is_started = false;
+  std::erase_if(queue.started, [](auto const& one) { return !one->is_started; });
+}
+
+// started: by the same call.
+void check_wait(QueueState const* queue, RequestState const& state, States const& started) {
+  if (std::find_if(started.begin(), started.end(), [&](auto const& one) { return one.get() == &state; }) !=
+      started.end())
+    return;
+  if (!state.is_started)
+    refuse(Refusal::not_started, state.words() + " is not started.", "Enqueue its start first.");
+  if (state.queue != queue)
+    refuse(Refusal::other_queue, state.words() + " was started on another queue.", "Wait for it there.");
+}
+
 // Where what may be under way is bounded: also with these. All of them or none, while other threads start theirs.
 void count_started(States const& states) {
   std::map<CommunicatorState*, std::size_t> more;
@@ -277,18 +295,22 @@ Queue::~Queue() {
   }
 }
 
-void Queue::enqueue_start(std::span<Request* const> requests) {
-  enqueue_starts(
-      {}, [] {}, requests);
+void Queue::enqueue_start(std::span<Request* const> requests) { enqueue_start_and_wait(requests, {}); }
+
+void Queue::enqueue_start_and_wait(std::span<Request* const> starts, std::span<Request* const> waits) {
+  enqueue_step(
+      {}, [] {}, starts, waits);
 }
 
-void Queue::enqueue_starts(std::span<Request* const> early, std::function<void()> const& between,
-                           std::span<Request* const> late) {
+void Queue::enqueue_step(std::span<Request* const> early, std::function<void()> const& between,
+                         std::span<Request* const> late, std::span<Request* const> waits) {
   refuse_in_function("a start");
   std::vector<Request*> all(early.begin(), early.end());
   all.insert(all.end(), late.begin(), late.end());
-  States states = persistent(all, "started");
+  States states = persistent(all, "started"), awaited = persistent(waits, "waited for");
   for (auto const& state : states) check_start(state_, *state);
+  for (auto const& state : awaited) check_wait(state_.get(), *state, states);
+  if (state_->type == QueueType::nccl) queue::check_whole_sets(awaited);
   count_started(states);
   for (auto const& state : states) {
     state->is_started = true;
@@ -298,21 +320,16 @@ void Queue::enqueue_starts(std::span<Request* const> early, std::function<void()
   auto const first_late = states.begin() + static_cast<std::ptrdiff_t>(early.size());
   if (!early.empty()) state_->enqueue_start({states.begin(), first_late});
   between();
-  if (!late.empty()) state_->enqueue_start({first_late, states.end()});
+  state_->enqueue_start_and_wait({first_late, states.end()}, awaited);
+  forget_started(*state_, awaited);
 }
 
 void Queue::enqueue_wait(std::span<Request* const> requests) {
   refuse_in_function("a wait");
   States states = persistent(requests, "waited for");
-  for (auto const& state : states) {
-    if (!state->is_started)
-      refuse(Refusal::not_started, state->words() + " is not started.", "Enqueue its start first.");
-    if (state->queue != state_.get())
-      refuse(Refusal::other_queue, state->words() + " was started on another queue.", "Wait for it there.");
-  }
+  for (auto const& state : states) check_wait(state_.get(), *state, {});
   if (state_->type == QueueType::nccl) queue::check_whole_sets(states);
-  for (auto const& state : states) state->is_started = false;
-  std::erase_if(state_->started, [](auto const& one) { return !one->is_started; });
+  forget_started(*state_, states);
   if (!states.empty()) state_->enqueue_wait(std::move(states));
 }
 

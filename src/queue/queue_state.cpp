@@ -103,6 +103,12 @@ void QueueState::enqueue_wait(Requests requests) {
   if (stream_work_) return stream_work_->enqueue_wait(requests);
   add({What::wait, std::move(requests), {}});
 }
+void QueueState::enqueue_start_and_wait(Requests const& starts, Requests const& waits) {
+  if (stream_work_ && !starts.empty() && !waits.empty())
+    return stream_work_->enqueue_start_and_wait(starts, waits);
+  if (!starts.empty()) enqueue_start(starts);
+  if (!waits.empty()) enqueue_wait(waits);
+}
 void QueueState::enqueue_function(std::function<void()> work) {
   if (stream_work_) return stream_work_->enqueue_function(std::move(work));
   add({What::function, {}, std::move(work)});

@@ -36,6 +36,8 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
 
   void enqueue_start(Requests requests);
   void enqueue_wait(Requests requests);
+  /// Either may be none.
+  void enqueue_start_and_wait(Requests const& starts, Requests const& waits);
   void enqueue_function(std::function<void()> work);
   /// By a kernel of the stream, or a function. keeps: what owns its arrays, or nothing
   void enqueue_pass(std::shared_ptr<HaloJob const> job, std::shared_ptr<void const> keeps);

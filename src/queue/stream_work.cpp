@@ -20,13 +20,20 @@ StreamWork::StreamWork(QueueType type, void* stream, double limit_s) : limit_s_(
   stream_->set_limit(limit_s);
 }
 
-std::vector<gpu::MessageEnd*> const& StreamWork::ends_of(Requests const& requests) {
-  ends_.clear();
-  for (auto const& request : requests) request->add_ends(ends_);
-  return ends_;
+StreamWork::Ends const& StreamWork::ends_of(Requests const& requests, Ends& in) {
+  in.clear();
+  for (auto const& request : requests) request->add_ends(in);
+  return in;
+}
+
+bool StreamWork::may_enqueue(Requests const& requests) {
+  if (!look_for_loss()) return true;
+  for (auto const& request : requests) request->lose();
+  return false;
 }
 
 void StreamWork::know(Requests const& requests) {
+  has_recorded_ = has_recorded_ || stream_->is_recording();
   for (auto const& request : requests) {
     if (known_.insert(request).second) keep(*request);
   }
@@ -39,22 +46,28 @@ void StreamWork::keep(RequestState const& request) {
 }
 
 void StreamWork::enqueue_start(Requests const& requests) {
-  if (look_for_loss()) {
-    for (auto const& request : requests) request->lose();
-    return;
-  }
-  has_recorded_ = has_recorded_ || stream_->is_recording();
+  if (!may_enqueue(requests)) return;
   know(requests);
   start(requests);
 }
 
 void StreamWork::enqueue_wait(Requests const& requests) {
-  if (look_for_loss()) {
-    for (auto const& request : requests) request->lose();
-    return;
-  }
+  if (!may_enqueue(requests)) return;
   bool const is_recording = stream_->is_recording();
   wait(requests);
+  end_wait(requests, is_recording);
+}
+
+void StreamWork::enqueue_start_and_wait(Requests const& starts, Requests const& waits) {
+  bool const may_start = may_enqueue(starts), may_wait = may_enqueue(waits);
+  if (!may_start || !may_wait) return;
+  know(starts);
+  bool const is_recording = stream_->is_recording();
+  start_and_wait(starts, waits);
+  end_wait(waits, is_recording);
+}
+
+void StreamWork::end_wait(Requests const& requests, bool is_recording) {
   if (host_looks() && look_for_loss()) return;
   for (auto const& request : requests) {
     if (request->on_gpu_done && request->on_gpu_done->what.count != 0) stream_->reduce(*request->on_gpu_done);

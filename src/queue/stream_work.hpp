@@ -29,6 +29,7 @@ class StreamWork {
   int device() const { return stream_->device(); }
   void enqueue_start(Requests const& requests);
   void enqueue_wait(Requests const& requests);
+  void enqueue_start_and_wait(Requests const& starts, Requests const& waits);
   void enqueue_function(std::function<void()> work);
   /// After a loss it does nothing. keeps: what owns its arrays, or nothing
   void enqueue_pass(HaloPass const& what, std::shared_ptr<void const> keeps);
@@ -47,8 +48,11 @@ class StreamWork {
 
  protected:
   /// Onto the stream.
-  virtual void start(Requests const& requests) { stream_->start(ends_of(requests)); }
-  virtual void wait(Requests const& requests) { stream_->wait(ends_of(requests)); }
+  virtual void start(Requests const& requests) { stream_->start(ends_of(requests, ends_)); }
+  virtual void wait(Requests const& requests) { stream_->wait(ends_of(requests, ends_)); }
+  virtual void start_and_wait(Requests const& starts, Requests const& waits) {
+    stream_->start_and_wait(ends_of(starts, ends_), ends_of(waits, more_ends_));
+  }
   /// Whether the host has to look how waits go on.
   virtual bool host_looks() const { return false; }
   /// Whether it has seen that one must end.
@@ -65,16 +69,21 @@ class StreamWork {
     bool is_recorded;
   };
   static void call(void* user);
-  std::vector<gpu::MessageEnd*> const& ends_of(Requests const& requests);
+  using Ends = std::vector<gpu::MessageEnd*>;
+  static Ends const& ends_of(Requests const& requests, Ends& in);
+  /// False: a wait has ended without its message, and so are these lost.
+  bool may_enqueue(Requests const& requests);
   void know(Requests const& requests);
+  /// Behind their wait.
+  void end_wait(Requests const& requests, bool is_recording);
   void keep(RequestState const& request);
   /// Whether a wait has ended without its message; gives up what is known of this queue.
   bool look_for_loss();
 
   std::unique_ptr<gpu::MessageStream> stream_;
   double limit_s_;
-  std::vector<gpu::MessageEnd*> ends_;  ///< of one call: their memory is used again
-  KnownRequests known_;                 ///< all that were ever started here
+  Ends ends_, more_ends_;  ///< of one call: their memory is used again
+  KnownRequests known_;    ///< all that were ever started here
   /// What kernels of this queue use, and may not be used again before they are done.
   std::set<std::shared_ptr<gpu::LentSide>> kept_;
   std::set<std::shared_ptr<std::byte>> kept_memory_;

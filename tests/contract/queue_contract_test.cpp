@@ -132,17 +132,20 @@ std::string bounded(Transport& transport) {
     while (!open.load()) Backoff::give_core_away();
   });
   std::string wrong;
-  auto const refused = [&](std::span<Request* const> requests) {
+  auto const too_many = [](auto const& call) {
     try {
-      queue.enqueue_start(requests);
+      call();
       return false;
     } catch (QueueError const& e) {
       return e.why() == Refusal::too_many;
     }
   };
-  queue.enqueue_start(both);
-  queue.enqueue_wait(both);
-  if (!refused(both)) wrong = "the start of two more than two of three was not refused";
+  auto const refused = [&](std::span<Request* const> requests) {
+    return too_many([&] { queue.enqueue_start(requests); });
+  };
+  queue.enqueue_start_and_wait(both, both);
+  if (!refused(both) || !too_many([&] { queue.enqueue_start_and_wait(both, both); }))
+    wrong = "the start of two more than two of three was not refused";
   queue.enqueue_start({&r, 1});
   if (!refused({&s, 1})) wrong = "a fourth start was not refused";
   open.store(true);

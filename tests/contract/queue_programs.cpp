@@ -296,10 +296,8 @@ class Rank {
       }
     }
     std::sort(events.begin(), events.end(), [](Event const& a, Event const& b) { return a.time < b.time; });
-    for (Event const& event : events) {
-      Mine& mine = *event.mine;
-      Thing const& thing = program_.things[mine.thing];
-      int const number = thing.queue[static_cast<std::size_t>(mine.side)];
+    for (std::size_t at = 0; at < events.size();) {
+      int const number = queue_of(events[at]);
       Queue& queue = *queues[static_cast<std::size_t>(number)];
       if (own.one_in(20)) {
         int const naps = own.below(30);
@@ -308,20 +306,48 @@ class Rank {
         });
       }
       if (own.one_in(200)) std::this_thread::sleep_for(std::chrono::microseconds(own.below(300)));
-      Request* const request = &mine.request;
-      if (event.starts) {
-        queue.enqueue_function([this, &mine, e = event.epoch] { before_start(mine, e); });
-        mine.buffer.bring(number);
-        (mine.thing % 2 == 0 ? mine.result : mine.from).bring(number);
-        queue.enqueue_start(std::span(&request, 1));
-      } else {
-        queue.enqueue_wait(std::span(&request, 1));
-        mine.buffer.fetch(number);
-        mine.result.fetch(number);
-        queue.enqueue_function([this, &mine, e = event.epoch] { after_wait(mine, e); });
-        mine.buffer.bring(number);  // overwritten
-      }
+      auto const starts = some_of(own, events, at, number, true);
+      bool const by_one = starts.empty() || own.one_in(2);
+      auto const waits = by_one ? some_of(own, events, at, number, false) : std::vector<Event>{};
+      for (Event const& event : starts) bring(queue, number, event);
+      if (waits.empty())
+        queue.enqueue_start(requests_of(starts));
+      else if (starts.empty() && own.one_in(2))
+        queue.enqueue_wait(requests_of(waits));
+      else
+        queue.enqueue_start_and_wait(requests_of(starts), requests_of(waits));
+      for (Event const& event : waits) fetch(queue, number, event);
     }
+  }
+  int queue_of(Event const& event) const {
+    return program_.things[event.mine->thing].queue[static_cast<std::size_t>(event.mine->side)];
+  }
+  // From `at` on, for one call: one behind the other of that queue, all starts or all waits.
+  std::vector<Event> some_of(Draw& own, std::vector<Event> const& events, std::size_t& at, int queue,
+                             bool starts) const {
+    std::vector<Event> some;
+    while (at < events.size() && events[at].starts == starts && queue_of(events[at]) == queue &&
+           (some.empty() || own.one_in(2)))
+      some.push_back(events[at++]);
+    return some;
+  }
+  static std::vector<Request*> requests_of(std::vector<Event> const& events) {
+    std::vector<Request*> all;
+    for (Event const& event : events) all.push_back(&event.mine->request);
+    return all;
+  }
+  void bring(Queue& queue, int number, Event const& event) {
+    Mine& mine = *event.mine;
+    queue.enqueue_function([this, &mine, e = event.epoch] { before_start(mine, e); });
+    mine.buffer.bring(number);
+    (mine.thing % 2 == 0 ? mine.result : mine.from).bring(number);
+  }
+  void fetch(Queue& queue, int number, Event const& event) {
+    Mine& mine = *event.mine;
+    mine.buffer.fetch(number);
+    mine.result.fetch(number);
+    queue.enqueue_function([this, &mine, e = event.epoch] { after_wait(mine, e); });
+    mine.buffer.bring(number);  // overwritten
   }
 
   void before_start(Mine& mine, int epoch) {

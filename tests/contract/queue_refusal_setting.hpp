@@ -2,13 +2,16 @@
 // What rows of right and wrong use call with.
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <stdexcept>
 #include <string>
 
 #include "api/guarded.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/queue.h"
 #include "queue_home.hpp"
 
@@ -79,5 +82,60 @@ struct Setting {
   R unmatched = nullptr, under_match = nullptr, match_of = nullptr, freed = nullptr, foreign = nullptr;
   std::uint64_t round = 0;
 };
+
+// `send` and `receive` started on `queue`; `then` is called, then they are waited for there.
+template <class Then>
+int while_started(Setting& s, Then const& then) {
+  R const both[] = {s.receive, s.send};
+  Setting::need(hostless_enqueue_startall(s.queue, 2, both));
+  int const code = then();
+  Setting::need(hostless_enqueue_waitall(s.queue, 2, both));
+  Setting::need(hostless_queue_wait(s.queue));
+  ++s.round;  // of these two; the long ones follow
+  R const others[] = {s.long_receive, s.long_send};
+  Setting::need(hostless_enqueue_startall(s.queue, 2, others));
+  Setting::need(hostless_enqueue_wait_started(s.queue));
+  Setting::need(hostless_queue_wait(s.queue));
+  return code;
+}
+// The same with waits that the queue has not reached when `then` is called.
+template <class Then>
+int while_unreached(Setting& s, Then const& then) {
+  std::atomic<bool> goes_on{false};
+  auto const hold = [](void* flag) {
+    while (!static_cast<std::atomic<bool>*>(flag)->load()) Backoff::give_core_away();
+  };
+  // Over MPI without a thread the function is called at once, and would hold this thread.
+  bool const held = s.transport.transport->capabilities().threads_as_ranks;
+  if (!held) goes_on.store(true);
+  Setting::need(hostless_enqueue_function(s.queue, hold, &goes_on));
+  R const both[] = {s.receive, s.send}, others[] = {s.long_receive, s.long_send};
+  Setting::need(hostless_enqueue_startall(s.queue, 2, both));
+  Setting::need(hostless_enqueue_startall(s.queue, 2, others));
+  Setting::need(hostless_enqueue_wait_started(s.queue));
+  int const code = held ? then() : -1;
+  goes_on.store(true);
+  Setting::need(hostless_queue_wait(s.queue));
+  ++s.round;
+  return code;
+}
+
+inline int start_two(Setting& s, hostless_queue* q, R a, R b) {
+  static_cast<void>(s);
+  R const both[] = {a, b};
+  return hostless_enqueue_startall(q, 2, both);
+}
+inline int wait_two(hostless_queue* q, R a, R b) {
+  R const both[] = {a, b};
+  return hostless_enqueue_waitall(q, 2, both);
+}
+inline int start_and_wait(hostless_queue* q, std::initializer_list<R> starts,
+                          std::initializer_list<R> waits) {
+  return hostless_enqueue_start_and_wait(q, starts.size(), starts.begin(), waits.size(), waits.begin());
+}
+inline int match_two(R a, R b) {
+  R const both[] = {a, b};
+  return hostless_matchall(2, both);
+}
 
 }  // namespace hostless::test

@@ -1,7 +1,6 @@
 #include "queue_refusals.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <span>
@@ -9,50 +8,12 @@
 #include <vector>
 
 #include "api/guarded.hpp"
-#include "hostless/base/wait.hpp"
 #include "hostless/queue.h"
 #include "queue_home.hpp"
 #include "queue_refusal_setting.hpp"
 
 namespace hostless::test {
 namespace {
-
-// `send` and `receive` started on `queue`; `then` is called, then they are waited for there.
-template <class Then>
-int while_started(Setting& s, Then const& then) {
-  R const both[] = {s.receive, s.send};
-  Setting::need(hostless_enqueue_startall(s.queue, 2, both));
-  int const code = then();
-  Setting::need(hostless_enqueue_waitall(s.queue, 2, both));
-  Setting::need(hostless_queue_wait(s.queue));
-  ++s.round;  // of these two; the long ones follow
-  R const others[] = {s.long_receive, s.long_send};
-  Setting::need(hostless_enqueue_startall(s.queue, 2, others));
-  Setting::need(hostless_enqueue_wait_started(s.queue));
-  Setting::need(hostless_queue_wait(s.queue));
-  return code;
-}
-// The same with waits that the queue has not reached when `then` is called.
-template <class Then>
-int while_unreached(Setting& s, Then const& then) {
-  std::atomic<bool> goes_on{false};
-  auto const hold = [](void* flag) {
-    while (!static_cast<std::atomic<bool>*>(flag)->load()) Backoff::give_core_away();
-  };
-  // Over MPI without a thread the function is called at once, and would hold this thread.
-  bool const held = s.transport.transport->capabilities().threads_as_ranks;
-  if (!held) goes_on.store(true);
-  Setting::need(hostless_enqueue_function(s.queue, hold, &goes_on));
-  R const both[] = {s.receive, s.send}, others[] = {s.long_receive, s.long_send};
-  Setting::need(hostless_enqueue_startall(s.queue, 2, both));
-  Setting::need(hostless_enqueue_startall(s.queue, 2, others));
-  Setting::need(hostless_enqueue_wait_started(s.queue));
-  int const code = held ? then() : -1;
-  goes_on.store(true);
-  Setting::need(hostless_queue_wait(s.queue));
-  ++s.round;
-  return code;
-}
 
 template <class Make>
 int freed_after(Make const& make) {
@@ -62,19 +23,6 @@ int freed_after(Make const& make) {
   return code;
 }
 
-int start_two(Setting& s, hostless_queue* q, R a, R b) {
-  static_cast<void>(s);
-  R const both[] = {a, b};
-  return hostless_enqueue_startall(q, 2, both);
-}
-int wait_two(hostless_queue* q, R a, R b) {
-  R const both[] = {a, b};
-  return hostless_enqueue_waitall(q, 2, both);
-}
-int match_two(R a, R b) {
-  R const both[] = {a, b};
-  return hostless_matchall(2, both);
-}
 int init_queue(char const* type, void* stream) {
   hostless_queue* q = nullptr;
   int const code = hostless_queue_init(&q, type, stream);
@@ -154,6 +102,96 @@ Row const waits[] = {
     {"wait on no queue", HOSTLESS_USAGE, [](Setting& s) { return hostless_enqueue_wait(nullptr, s.send); }},
     {"wait for all that is started: nothing", HOSTLESS_OK,
      [](Setting& s) { return hostless_enqueue_wait_started(s.queue); }},
+};
+
+Row const both_at_once[] = {
+    {"start and wait, the second start unmatched", HOSTLESS_NOT_MATCHED,
+     [](Setting& s) {
+       return start_and_wait(s.queue, {s.send, s.unmatched}, {s.send});
+     }},
+    {"start and wait, a start under match", HOSTLESS_NOT_MATCHED,
+     [](Setting& s) { return start_and_wait(s.queue, {s.under_match}, {s.under_match}); }},
+    {"start and wait, a start NULL", HOSTLESS_NO_REQUEST,
+     [](Setting& s) {
+       return start_and_wait(s.queue, {s.send, nullptr}, {s.send});
+     }},
+    {"start and wait, a wait NULL", HOSTLESS_NO_REQUEST,
+     [](Setting& s) {
+       return start_and_wait(s.queue, {s.send}, {s.send, nullptr});
+     }},
+    {"start and wait, a start freed", HOSTLESS_NO_REQUEST,
+     [](Setting& s) { return start_and_wait(s.queue, {s.freed}, {}); }},
+    {"start and wait, a wait freed", HOSTLESS_NO_REQUEST,
+     [](Setting& s) {
+       return start_and_wait(s.queue, {s.send}, {s.send, s.freed});
+     }},
+    {"start and wait, a wait of another library's", HOSTLESS_NO_REQUEST,
+     [](Setting& s) { return start_and_wait(s.queue, {s.send}, {s.foreign}); }},
+    {"start and wait, a start of a match", HOSTLESS_NOT_PERSISTENT,
+     [](Setting& s) {
+       return start_and_wait(s.queue, {s.send, s.match_of}, {s.send});
+     }},
+    {"start and wait, a wait of a match", HOSTLESS_NOT_PERSISTENT,
+     [](Setting& s) {
+       return start_and_wait(s.queue, {s.send}, {s.send, s.match_of});
+     }},
+    {"start and wait, a start twice", HOSTLESS_TWICE,
+     [](Setting& s) {
+       return start_and_wait(s.queue, {s.send, s.receive, s.send}, {s.send});
+     }},
+    {"start and wait, a wait twice", HOSTLESS_TWICE,
+     [](Setting& s) {
+       return start_and_wait(s.queue, {s.send, s.receive}, {s.receive, s.receive});
+     }},
+    {"start and wait, no array of starts", HOSTLESS_USAGE,
+     [](Setting& s) { return hostless_enqueue_start_and_wait(s.queue, 1, nullptr, 1, &s.send); }},
+    {"start and wait, no array of waits", HOSTLESS_USAGE,
+     [](Setting& s) { return hostless_enqueue_start_and_wait(s.queue, 1, &s.send, 1, nullptr); }},
+    {"start and wait on no queue", HOSTLESS_USAGE,
+     [](Setting& s) { return start_and_wait(nullptr, {s.send}, {s.send}); }},
+    {"start and wait of what is started", HOSTLESS_ALREADY_STARTED,
+     [](Setting& s) {
+       return while_started(s, [&] {
+         return start_and_wait(s.queue, {s.long_send, s.send}, {s.send, s.long_send});
+       });
+     }},
+    {"start and wait, a wait of what neither is nor will be started", HOSTLESS_NOT_STARTED,
+     [](Setting& s) {
+       return start_and_wait(s.queue, {s.send, s.receive}, {s.receive, s.long_send});
+     }},
+    {"start and wait, nothing started but a wait", HOSTLESS_NOT_STARTED,
+     [](Setting& s) { return start_and_wait(s.queue, {}, {s.send}); }},
+    {"start and wait, a wait of what was started on another queue", HOSTLESS_OTHER_QUEUE,
+     [](Setting& s) {
+       return while_started(s, [&] {
+         return start_and_wait(s.second, {s.long_send}, {s.long_send, s.send});
+       });
+     }},
+    {"start and wait on another queue before a wait is reached", HOSTLESS_OTHER_QUEUE,
+     [](Setting& s) {
+       return while_unreached(s, [&] { return start_and_wait(s.second, {s.send}, {s.send}); });
+     },
+     true},
+    {"start and wait of none", HOSTLESS_OK, [](Setting& s) { return start_and_wait(s.queue, {}, {}); }},
+    {"start of all and wait for two, then the wait for the others", HOSTLESS_OK,
+     [](Setting& s) {
+       int code = start_and_wait(s.queue, {s.receive, s.long_send, s.long_receive, s.send},
+                                 {s.long_receive, s.send});
+       if (code == HOSTLESS_OK) code = start_and_wait(s.queue, {}, {s.long_send, s.receive});
+       if (code == HOSTLESS_OK) code = hostless_queue_wait(s.queue);
+       ++s.round;
+       return code;
+     }},
+    {"start of two, then of two more with the wait for all", HOSTLESS_OK,
+     [](Setting& s) {
+       int code = start_and_wait(s.queue, {s.long_receive, s.send}, {});
+       if (code == HOSTLESS_OK)
+         code = start_and_wait(s.queue, {s.receive, s.long_send},
+                               {s.send, s.receive, s.long_send, s.long_receive});
+       if (code == HOSTLESS_OK) code = hostless_queue_wait(s.queue);
+       ++s.round;
+       return code;
+     }},
 };
 
 Row const matches[] = {
@@ -331,8 +369,9 @@ Row const queues[] = {
        bool const threads = s.transport.transport->capabilities().threads_as_ranks;
        Setting::need(hostless_queue_init(&q, threads ? "mpi" : "threads", nullptr));
        int const code = hostless_enqueue_start(q, s.send);
+       int const same = start_and_wait(q, {s.send}, {s.send});
        Setting::need(hostless_queue_free(&q));
-       return code;
+       return code == same ? code : -1;
      }},
     {"free of a queue with a start without a wait", HOSTLESS_IN_USE,
      [](Setting& s) {
@@ -434,8 +473,9 @@ std::string wrong_refusals(Transport& transport) {
     Setting s(transport);
     int tried = 0;
     for (std::span<Row const> const rows :
-         {std::span<Row const>(starts), std::span<Row const>(waits), std::span<Row const>(matches),
-          std::span<Row const>(hosts), std::span<Row const>(inits), std::span<Row const>(queues)})
+         {std::span<Row const>(starts), std::span<Row const>(waits), std::span<Row const>(both_at_once),
+          std::span<Row const>(matches), std::span<Row const>(hosts), std::span<Row const>(inits),
+          std::span<Row const>(queues)})
       if (wrong.empty()) wrong = try_rows(s, rows, tried);
     if (wrong.empty()) wrong = try_misfits(s);
     if (wrong.empty()) wrong = end_match(s);

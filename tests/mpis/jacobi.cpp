@@ -101,8 +101,7 @@ int all_at_once(Line& line, int left, int right, hostless_transport* transport) 
   for (int step = 0; step < steps; ++step) {
     hostless_enqueue_startall(queue, 2, receives);
     hostless_enqueue_function(queue, call, &pack);
-    hostless_enqueue_startall(queue, 2, sends);
-    hostless_enqueue_wait_started(queue);
+    hostless_enqueue_start_and_wait(queue, 2, sends, 4, all);
     hostless_enqueue_function(queue, call, &unpack);
   }
   int const code = hostless_queue_wait(queue);

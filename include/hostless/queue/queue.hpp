@@ -181,6 +181,10 @@ class Queue {
   ///                               with a rank, or requests of two communicators)
   void enqueue_start(std::span<Request* const> requests);
   void enqueue_wait(std::span<Request* const> requests);
+  /// As enqueue_start(starts), then enqueue_wait(waits), which may have requests of `starts` and others. On a stream
+  /// one kernel does both, where neither has many messages: a launch less.
+  /// Errors  those of both, before anything is enqueued
+  void enqueue_start_and_wait(std::span<Request* const> starts, std::span<Request* const> waits);
   /// Waits for all that was started on this queue and is not yet waited for.
   void enqueue_wait_all();
   /// Calls `work` when the queue comes to it. What it throws is thrown by wait(). Inside it every call about
@@ -203,9 +207,10 @@ class Queue {
 
  private:
   friend class QueueHalo;
-  /// Starts `early`, does `between`, which enqueues, and starts `late`; accepted or refused as a whole.
-  void enqueue_starts(std::span<Request* const> early, std::function<void()> const& between,
-                      std::span<Request* const> late);
+  /// Starts `early`, does `between`, which enqueues, starts `late` and waits for `waits`; accepted or refused as a
+  /// whole.
+  void enqueue_step(std::span<Request* const> early, std::function<void()> const& between,
+                    std::span<Request* const> late, std::span<Request* const> waits);
   std::shared_ptr<queue::QueueState> state_;
 };
 

@@ -101,6 +101,7 @@ void bind_queues(nb::module_& module) {
           nb::arg("type"), nb::arg("stream"), nb::arg("kept").none())
       .def("enqueue_start", &HeldQueue::enqueue_start)
       .def("enqueue_wait", &HeldQueue::enqueue_wait)
+      .def("enqueue_start_and_wait", &HeldQueue::enqueue_start_and_wait)
       .def("enqueue_wait_all", &HeldQueue::enqueue_wait_all)
       .def("enqueue_function", &HeldQueue::enqueue_function)
       .def("enqueue_gather", &HeldQueue::enqueue_gather, nb::arg("halo"), nb::arg("arrays"),

@@ -99,6 +99,12 @@ void HeldQueue::enqueue_wait(std::vector<HeldRequest*> const& requests) {
   use([&](Queue& queue) { queue.enqueue_wait(all); });
 }
 
+void HeldQueue::enqueue_start_and_wait(std::vector<HeldRequest*> const& starts,
+                                       std::vector<HeldRequest*> const& waits) {
+  auto const first = all_of(starts), then = all_of(waits);
+  use([&](Queue& queue) { queue.enqueue_start_and_wait(first, then); });
+}
+
 void HeldQueue::enqueue_wait_all() {
   use([](Queue& queue) { queue.enqueue_wait_all(); });
 }

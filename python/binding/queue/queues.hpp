@@ -118,6 +118,8 @@ class HeldQueue {
 
   void enqueue_start(std::vector<HeldRequest*> const& requests);
   void enqueue_wait(std::vector<HeldRequest*> const& requests);
+  void enqueue_start_and_wait(std::vector<HeldRequest*> const& starts,
+                              std::vector<HeldRequest*> const& waits);
   void enqueue_wait_all();
   void enqueue_function(nanobind::object function);
   /// arrays: where the others begin that stand in for the halo's, and `others` what keeps them; none, and None: its own

@@ -63,7 +63,10 @@ class Queue:
         """
         given = listed(requests)
         self._core.enqueue_start([request._core for request in given])
-        for request in given:
+        self._know_all(given)
+
+    def _know_all(self, requests: Iterable[Request]) -> None:
+        for request in requests:
             if request._queue != self._number:
                 self._know(request)
 
@@ -83,6 +86,19 @@ class Queue:
             self._core.enqueue_wait_all()
         else:
             self._core.enqueue_wait([request._core for request in listed(requests)])
+
+    def enqueue_start_and_wait(
+        self, starts: Union[Request, Iterable[Request]], waits: Union[None, Request, Iterable[Request]] = None
+    ) -> None:
+        """As enqueue_start(starts), then enqueue_wait(waits); without `waits` for the same requests. Nothing is enqueued where one of
+        them is refused. On a stream it is a launch less.
+
+        Errors: those of both.
+        """
+        first = listed(starts)
+        then = first if waits is None else listed(waits)
+        self._core.enqueue_start_and_wait([request._core for request in first], [request._core for request in then])
+        self._know_all(first)
 
     def enqueue_function(self, function: Callable, *args: Any) -> None:
         """Calls function(*args) when the queue comes to it, on a thread of its own, with the GIL. What it raises is raised by

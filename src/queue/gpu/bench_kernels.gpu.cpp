@@ -55,7 +55,8 @@ bool has_whole_items(AddToBytes const& what) {
 }
 
 __global__ void add_to_bytes_kernel(HOSTLESS_PARAMETER AddToBytes const what) {
-  SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
+  SharedWork const work{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
+                        static_cast<int>(blockDim.x)};
   std::uint32_t const me = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
   bool const is_short = what.bytes <= long_bytes;
   if (is_short) let_next_kernel_come();

@@ -28,6 +28,7 @@ struct alignas(64) EndCall {
   std::uint32_t slot_lines = 0;  ///< of slot_line bytes
   std::int32_t first = 0;        ///< of a start's blocks; of a wait's words of slots
   std::uint16_t count = 1;       ///< of a start's blocks
+  std::uint16_t threads = 0;     ///< of each of those, that have bytes
   queue::Side side = queue::Side::sender;
   queue::Mode mode = queue::Mode::standard;
   /// Of a receiver: kernels before its start may have written to its buffer, and the next one does not find
@@ -83,6 +84,9 @@ constexpr int most_ends = 24, few_ends = 4;
 /// Of as many ends as one kernel takes.
 void launch_start(MessageLaunch const& to, std::span<EndCall const> ends);
 void launch_wait(MessageLaunch const& to, std::span<EndCall const> ends);
+/// By one kernel: at least one each, and of both as many as one takes.
+void launch_start_and_wait(MessageLaunch const& to, std::span<EndCall const> starts,
+                           std::span<EndCall const> waits);
 /// own: of a side that goes with the request.
 void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Reduction const& what,
                    SideWords* own, int most_blocks);

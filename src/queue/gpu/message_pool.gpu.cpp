@@ -29,7 +29,7 @@ MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first())
 }
 
 // At most 32 streams run at once (CUDA_DEVICE_MAX_CONNECTIONS), and a multiprocessor holds two blocks of a wait,
-// whose threads have 56 registers. The first six queues have 16 blocks on an H100, the 32nd has three: together
+// whose threads have 56 registers, or 64 beside starts. The first six queues have 16 blocks on an H100, the 32nd has three: together
 // 250 of 264, whatever others do, and also where what was recorded keeps the number that it had.
 int MessagePool::join_waits() {
   constexpr int most = 16;

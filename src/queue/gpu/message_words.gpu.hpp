@@ -53,6 +53,7 @@ __device__ __forceinline__ void add_share(std::uint64_t* to, std::uint64_t share
 /// Which of the blocks that share a piece of work this one is.
 struct SharedWork {
   int block = 0, blocks = 1;
+  int threads = 0;  ///< of a block, that have a part of it; it may have more, which have none
   /// The shares of all blocks are an epoch.
   __device__ __forceinline__ std::uint64_t share() const {
     return block == 0 ? (std::uint64_t{1} << share_bits) - static_cast<std::uint64_t>(blocks - 1) : 1;
@@ -81,10 +82,11 @@ struct NothingAhead {
 template <class Index, class T, class Change, class Ahead>
 __device__ __forceinline__ void pass_items(SharedWork const& work, T* to, T const* from, Index count,
                                            Change const& change, Ahead const& ahead) {
-  Index const step = static_cast<Index>(work.blocks) * blockDim.x;
+  auto const threads = static_cast<unsigned>(work.threads);
+  if (threadIdx.x >= threads) return;
+  Index const step = static_cast<Index>(work.blocks) * threads;
   bool is_first = true;
-  for (Index at = static_cast<Index>(work.block) * blockDim.x + threadIdx.x; at < count;
-       at += together * step) {
+  for (Index at = static_cast<Index>(work.block) * threads + threadIdx.x; at < count; at += together * step) {
     T value[together];
     HOSTLESS_UNROLL
     for (int u = 0; u < together; ++u)
@@ -180,9 +182,11 @@ class LoadedAhead {
   __device__ __forceinline__ LoadedAhead(queue::MessageView const& m, queue::Side side,
                                          SharedWork const& work)
       : from_(m.from), bytes_(m.bytes) {
-    step_ = static_cast<unsigned>(work.blocks) * blockDim.x;
-    first_ = static_cast<unsigned>(work.block) * blockDim.x + threadIdx.x;
-    if (side != queue::Side::sender) return;
+    auto const threads = static_cast<unsigned>(work.threads);
+    bool const has_part = threadIdx.x < threads;
+    step_ = static_cast<unsigned>(work.blocks) * threads;
+    first_ = has_part ? static_cast<unsigned>(work.block) * threads + threadIdx.x : ~0u;
+    if (side != queue::Side::sender || !has_part) return;
     has_words_ = m.mode == queue::Mode::small;
     has_items_ = !has_words_ && are_whole_items(m.from, m.to);
     is_even_ = ((reinterpret_cast<std::uintptr_t>(from_) | bytes_) & 7u) == 0;
@@ -212,6 +216,7 @@ class LoadedAhead {
     if (begin >= bytes_) return {0, 0};
     return is_even_ ? *reinterpret_cast<uint2 const*>(from_ + begin) : load_eight(from_, begin, bytes_);
   }
+  /// Beyond all words, of a thread that has none.
   __device__ __forceinline__ unsigned first() const { return first_; }
   __device__ __forceinline__ unsigned step() const { return step_; }
 

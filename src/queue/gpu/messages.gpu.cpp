@@ -127,6 +127,16 @@ class OnStream final : public MessageStream {
   int device() const override { return device_; }
   void start(std::span<MessageEnd* const> ends) override { launch(ends, &launch_start); }
   void wait(std::span<MessageEnd* const> ends) override { launch(ends, &launch_wait); }
+  void start_and_wait(std::span<MessageEnd* const> starts, std::span<MessageEnd* const> waits) override {
+    if (starts.empty() || waits.empty() || std::max(starts.size(), waits.size()) > most_ends) {
+      start(starts);
+      wait(waits);
+      return;
+    }
+    OnDevice const on(device_);
+    EndCall first[most_ends], then[most_ends];
+    launch_start_and_wait(launch_, calls_of(starts, first), calls_of(waits, then));
+  }
   void reduce(StreamReduction const& what) override {
     OnDevice const on(device_);
     launch_reduce(stream_, launch_.queue, what.what, static_cast<SideMemory&>(*what.side).words(),
@@ -174,11 +184,13 @@ class OnStream final : public MessageStream {
   void launch(std::span<MessageEnd* const> ends, Launch const& of_some) {
     OnDevice const on(device_);
     EndCall calls[most_ends];
-    for (std::size_t first = 0; first < ends.size(); first += most_ends) {
-      std::size_t const count = std::min<std::size_t>(ends.size() - first, most_ends);
-      for (std::size_t k = 0; k < count; ++k) calls[k] = static_cast<End*>(ends[first + k])->call();
-      of_some(launch_, std::span<EndCall const>(calls, count));
-    }
+    for (std::size_t first = 0; first < ends.size(); first += most_ends)
+      of_some(launch_,
+              calls_of(ends.subspan(first, std::min<std::size_t>(ends.size() - first, most_ends)), calls));
+  }
+  static std::span<EndCall const> calls_of(std::span<MessageEnd* const> ends, EndCall (&calls)[most_ends]) {
+    for (std::size_t k = 0; k < ends.size(); ++k) calls[k] = static_cast<End*>(ends[k])->call();
+    return {calls, ends.size()};
   }
 
   HOSTLESS_GPU(Stream_t) stream_;

@@ -62,13 +62,12 @@ class QueueHalo::State {
     std::vector<Request*> next, first, waits = set.sends;
     if (!ready_) next = set.receives;
     if (ready_ && !step.ends_run) next = sets_[1 - turn_].receives;
-    // Receives before the messages are packed (figure 3 of the paper); on a stream all by one kernel.
+    // Receives before the messages are packed (figure 3 of the paper); on a stream all by the kernel that waits.
     if (ranks_->gpu() < 0) std::swap(first, next);
     append(next, set.sends);
     append(waits, set.receives);
-    queue.enqueue_starts(
-        first, [&] { pass(queue, prepared, out, step.keeps); }, next);
-    queue.enqueue_wait(waits);
+    queue.enqueue_step(
+        first, [&] { pass(queue, prepared, out, step.keeps); }, next, waits);
     pass(queue, prepared, in, step.keeps);
     is_in_run_ = ready_ && !step.ends_run;
     if (is_in_run_) turn_ = 1 - turn_;
@@ -193,8 +192,7 @@ class QueueHalo::State {
     std::vector<Request*> first = sets_[turn_].receives;
     Request* const barrier = &barrier_;
     first.push_back(barrier);
-    queue.enqueue_start(first);
-    queue.enqueue_wait({&barrier, 1});
+    queue.enqueue_start_and_wait(first, {&barrier, 1});
     is_in_run_ = true;
     run_ = queue.state_;
   }

@@ -157,20 +157,21 @@ class Rank {
       for (Mine& mine : mine_)
         if (moves_in(mine, step)) all.push_back(&mine);
       std::shuffle(all.begin(), all.end(), own_.engine);
-      start(all, static_cast<int>(step));
+      std::vector<Request*> const rest = start(all, static_cast<int>(step));
       bool is_ahead = false;
       for (Mine& mine : mine_)  // a start only says that what it has may move
         if (step + 1 < phase_.steps.size() && !moves_in(mine, step) && moves_in(mine, step + 1) &&
             own_.one_in(3)) {
-          start({&mine}, static_cast<int>(step) + 1);
+          queue_.enqueue_start(start({&mine}, static_cast<int>(step) + 1));
           is_ahead = true;
         }
       std::vector<Request*> requests;
       for (Mine* const mine : all) requests.push_back(&mine->request);
-      if (!is_ahead && own_.one_in(2)) {
-        queue_.enqueue_wait_all();
+      if (own_.one_in(2)) {
+        queue_.enqueue_start_and_wait(rest, requests);
       } else {
-        queue_.enqueue_wait(requests);
+        queue_.enqueue_start(rest);
+        !is_ahead&& own_.one_in(2) ? queue_.enqueue_wait_all() : queue_.enqueue_wait(requests);
       }
       for (Mine* const mine : all) {
         mine->starts_at = -1;
@@ -179,7 +180,8 @@ class Rank {
       }
     }
   }
-  void start(std::vector<Mine*> const& all, int step) {
+  // The rest of them, which are not yet started.
+  std::vector<Request*> start(std::vector<Mine*> const& all, int step) {
     std::vector<Request*> some;
     for (Mine* const mine : all) {
       if (mine->starts_at == step) continue;
@@ -192,7 +194,7 @@ class Rank {
         some.clear();
       }
     }
-    queue_.enqueue_start(some);
+    return some;
   }
   void bring(Mine& mine, bool to_request) {
     std::byte* const here = mine.here.data();

@@ -169,13 +169,14 @@ TEST_P(PairByNccl, APartOfASetIsRefused) {
     if (std::string const wrong = both.works(queue); !wrong.empty()) return wrong;
     std::span<Request* const> const all(both.all);
     queue.enqueue_start(all.first(2));
-    std::string const said[] = {unsupported([&] { queue.enqueue_wait(all.first(1)); }),
+    std::string const said[] = {unsupported([&] { queue.enqueue_start_and_wait({}, all.first(2)); }),
+                                unsupported([&] { queue.enqueue_start_and_wait(all.last(2), all.first(3)); }),
+                                unsupported([&] { queue.enqueue_wait(all.first(1)); }),
                                 unsupported([&] { queue.enqueue_wait(all.first(2)); }),
                                 unsupported([&] { queue.enqueue_wait_all(); })};
     for (std::string const& text : said)
       if (!has(text, "leaves out some of what was matched with rank")) return "a part of a set: " + text;
-    queue.enqueue_start(all.last(2));
-    queue.enqueue_wait_all();
+    queue.enqueue_start_and_wait(all.last(2), all);
     queue.wait();
     ++both.round;
     if (std::string const wrong = both.works(queue); !wrong.empty()) return wrong;

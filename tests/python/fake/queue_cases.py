@@ -132,8 +132,7 @@ def test_a_recorded_step():
 
             def enqueue():
                 queue.enqueue_function(add)
-                queue.enqueue_start(both)
-                queue.enqueue_wait(both)
+                queue.enqueue_start_and_wait(both)
                 try:
                     queue.wait()
                 except hostless.UsageError as problem:

@@ -83,8 +83,14 @@ def check(world, communicator, queue, make=np.zeros):
 
     for step in range(world.steps):
         queue.enqueue_function(fill, step)
-        queue.enqueue_start(everything)
-        queue.enqueue_wait(everything if step % 2 else None)
+        if step % 3 == 0:
+            queue.enqueue_start_and_wait(everything)
+        elif step % 3 == 1:
+            queue.enqueue_start(everything[:3])
+            queue.enqueue_start_and_wait(everything[3:], everything)
+        else:
+            queue.enqueue_start(everything)
+            queue.enqueue_wait(everything if step % 2 else None)
         queue.enqueue_function(look, step)
     queue.wait()
     assert seen == list(range(world.steps)) and queue.is_idle and queue.test()

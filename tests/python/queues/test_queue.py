@@ -87,6 +87,9 @@ def test_what_is_refused():
                 ("not_matched", lambda: queue.enqueue_start([send, fresh]), "with tag 9"),
                 ("not_started", lambda: queue.enqueue_wait(send), "a send to rank"),
                 ("twice", lambda: queue.enqueue_start([send, send]), "there twice"),
+                ("not_matched", lambda: queue.enqueue_start_and_wait([send, fresh], send), "with tag 9"),
+                ("not_started", lambda: queue.enqueue_start_and_wait(send, [send, receive]), "a receive from rank"),
+                ("twice", lambda: queue.enqueue_start_and_wait(send, [send, send]), "there twice"),
                 ("already_matched", lambda: hostless.match(send), "once and for good"),
                 ("unsupported", lambda: hostless.Queue(type="nccl"), "nccl"),
                 ("unsupported", lambda: hostless.Queue(type="peer"), "without a stream"),
@@ -101,6 +104,8 @@ def test_what_is_refused():
         other = hostless.Queue()
         refused("already_started", lambda: queue.enqueue_start(send))
         refused("other_queue", lambda: other.enqueue_wait(send))
+        refused("already_started", lambda: queue.enqueue_start_and_wait(receive))
+        refused("other_queue", lambda: other.enqueue_start_and_wait([], send))
         refused("in_use", send.free, "started and not waited for")
         queue.enqueue_wait()
         queue.wait()
@@ -125,6 +130,7 @@ def test_what_is_refused():
                 (TypeError, lambda: ranks.send_init(four, 0.5), "whole number"),
                 (TypeError, lambda: queue.enqueue_start([four]), "ndarray"),
                 (TypeError, lambda: queue.enqueue_start(7), "int"),
+                (TypeError, lambda: queue.enqueue_start_and_wait(receive, 7), "int"),
                 (TypeError, lambda: queue.enqueue_function(7), "int"),
                 (TypeError, lambda: hostless.Queue("fast"), "stream is a str"),
                 (hostless.UsageError, lambda: hostless.Queue(type="fast"), "'fast'"),
@@ -136,6 +142,7 @@ def test_what_is_refused():
                 act()
         queue.enqueue_start([])
         queue.enqueue_wait([])
+        queue.enqueue_start_and_wait([])
         receive.free()
         fresh.free()
 
@@ -213,7 +220,7 @@ def test_inside_a_function_calls_are_refused():
 
         def inside():
             for act in (queue.wait, queue.test, lambda: queue.enqueue_start(send), lambda: queue.enqueue_wait(send), queue.enqueue_wait,
-                        lambda: queue.enqueue_function(print), other.wait, other.close, queue.close, ranks.barrier_init, send.free,
+                        lambda: queue.enqueue_start_and_wait(send), lambda: queue.enqueue_function(print), other.wait, other.close, queue.close, ranks.barrier_init, send.free,
                         ranks.close, lambda: hostless.begin_match(send), lambda: send.is_matched):
                 refused("in_use", act, "inside a function")
                 seen.append(act)
@@ -221,7 +228,7 @@ def test_inside_a_function_calls_are_refused():
 
         queue.enqueue_function(inside)
         queue.wait()
-        assert len(seen) == 14
+        assert len(seen) == 15
 
     pair(body)
 

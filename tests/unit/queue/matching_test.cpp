@@ -300,12 +300,13 @@ TEST(QueueMatching, CallsInsideAFunctionAreRefused) {
     in_function([&] { queue.enqueue_start({&one, 1}); });
     in_function([&] { queue.enqueue_wait({&one, 1}); });
     in_function([&] { queue.enqueue_wait_all(); });
+    in_function([&] { queue.enqueue_start_and_wait({&one, 1}, {&one, 1}); });
     in_function([&] { match({&one, 1}); });
     in_function([&] { begin_match({&one, 1}); });
     in_function([&] { barrier.is_matched(); });
   });
   queue.wait();
-  EXPECT_EQ(refused, 10);
+  EXPECT_EQ(refused, 11);
   match_one(barrier);
   EXPECT_EQ(text_of_run(other, {&one, 1}), "");
 }

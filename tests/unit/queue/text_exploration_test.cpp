@@ -2,6 +2,7 @@
 // rank that leaves anywhere; and that what could be forgotten in them is found.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -48,6 +49,38 @@ Scene both_ways(Mode mode, int epochs) {
                                  {Kind::wait, 1 - r, e},
                                  {Kind::check, 1 - r, e}})
         scene.acts[static_cast<std::size_t>(r)].push_back(act);
+  return scene;
+}
+// Starts and the waits directly behind them as by one kernel: others of the rank wait while it starts.
+Scene at_once(Scene scene) {
+  for (Acts& acts : scene.acts) {
+    Acts forked;
+    for (auto at = acts.begin(); at != acts.end();) {
+      auto const is = [](Kind kind) { return [kind](Act const& act) { return act.kind == kind; }; };
+      auto const waits = std::find_if_not(at, acts.end(), is(Kind::start));
+      auto const end = std::find_if_not(waits, acts.end(), is(Kind::wait));
+      auto const is_among = [](Act const& one, auto first, auto last) {
+        return std::any_of(first, last, [&](Act const& other) {
+          return other.message == one.message && other.epoch == one.epoch;
+        });
+      };
+      Acts before, at_once, behind;
+      for (auto one = at; one != waits; ++one)
+        (is_among(*one, waits, end) ? at_once : before).push_back(*one);
+      for (auto one = waits; one != end; ++one)
+        if (!is_among(*one, at, waits)) behind.push_back(*one);
+      forked.insert(forked.end(), before.begin(), before.end());
+      if (!at_once.empty()) forked.push_back({Kind::fork});
+      forked.insert(forked.end(), at_once.begin(), at_once.end());
+      if (!at_once.empty()) forked.push_back({Kind::join});
+      forked.insert(forked.end(), behind.begin(), behind.end());
+      if (at == end)
+        forked.push_back(*at++);
+      else
+        at = end;
+    }
+    acts = forked;
+  }
   return scene;
 }
 // The receiver says by a small message that it has started; then the ready send comes.
@@ -98,6 +131,15 @@ TEST(Text, EachWaitsForItsSendFirst) {
   expect_held("small both ways", both_ways(Mode::small, epochs - 2));
 }
 
+TEST(Text, StartsAndWaitsAtOnce) {
+  for (Mode const mode : {Mode::standard, Mode::small}) {
+    std::string const of = ", mode " + std::to_string(static_cast<int>(mode));
+    expect_held("at once" + of, at_once(one_message(mode, epochs)));
+    expect_held("at once both ways" + of, at_once(both_ways(mode, epochs - 2)));
+  }
+  expect_held("at once, ready", at_once(promised(epochs - 1, true)));
+}
+
 // One rank is both sides: `epoch` of an act says which.
 TEST(Text, ToItself) {
   for (Mode const mode : {Mode::standard, Mode::small, Mode::ready}) {
@@ -113,7 +155,9 @@ TEST(Text, ToItself) {
                                  {Kind::wait, 0, 0},
                                  {Kind::check, 0, e}})
         scene.acts[0].push_back(act);
-    expect_held("to itself, mode " + std::to_string(static_cast<int>(mode)), scene);
+    std::string const of = "to itself, mode " + std::to_string(static_cast<int>(mode));
+    expect_held(of, scene);
+    expect_held(of + " at once", at_once(scene));
   }
 }
 
@@ -128,11 +172,13 @@ TEST(Text, OneLeavesAnywhere) {
         scene.acts[leaver].resize(acts);
         scene.acts[leaver].push_back({Kind::leave});
         scene.may_be_lost = true;
-        Found const f = explore_text(scene);
-        EXPECT_EQ(f.problem, "") << "mode " << static_cast<int>(mode) << ", rank " << leaver << " after "
-                                 << acts;
-        EXPECT_GT(f.ends, 0u);
-        losses += f.losses;
+        for (bool const forked : {false, true}) {
+          Found const f = explore_text(forked ? at_once(scene) : scene);
+          EXPECT_EQ(f.problem, "") << "mode " << static_cast<int>(mode) << ", rank " << leaver << " after "
+                                   << acts << (forked ? " at once" : "");
+          EXPECT_GT(f.ends, 0u);
+          losses += f.losses;
+        }
       }
     }
   EXPECT_GT(losses, 0u);
@@ -164,6 +210,10 @@ TEST(BrokenText, IsFound) {
   fault.sends_without_taken = true;
   expect_found("a small send that awaits nothing", one_message(Mode::small, 4, fault));
   expect_found("a broken promise", promised(2, false));
+  fault = {};
+  fault.waits_before_start_counts = true;
+  for (Mode const mode : {Mode::standard, Mode::small})
+    expect_found("an epoch that starts had not counted", at_once(one_message(mode, 2, fault)));
 }
 
 TEST(BrokenText, MovesIntoMemoryThatIsGone) {

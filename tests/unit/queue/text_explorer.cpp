@@ -12,12 +12,14 @@ using queue::Mode;
 using queue::Progress;
 using queue::Side;
 
-constexpr int ranks = 2, words_of_message = 8, items_of_message = 4;  // items: source, target, two slots
-constexpr std::uint64_t overwritten = 99;
-using Clock = std::array<std::uint32_t, ranks>;
+// An agent is a rank; behind those, where ranks fork, are others of each, who wait.
+constexpr std::size_t ranks = 2, most_agents = 2 * ranks;
+constexpr int words_of_message = 8, items_of_message = 4;  // items: source, target, two slots
+constexpr std::uint64_t overwritten = 99, lost_mark = 98;
+using Clock = std::array<std::uint32_t, most_agents>;
 
 void join(Clock& to, Clock const& from) {
-  for (std::size_t r = 0; r < ranks; ++r) to[r] = std::max(to[r], from[r]);
+  for (std::size_t a = 0; a < most_agents; ++a) to[a] = std::max(to[a], from[a]);
 }
 
 struct Counter {
@@ -45,7 +47,7 @@ struct State {
   std::vector<Item> items;
   std::array<bool, 4> closed{};  // by message and side
   std::array<Clock, 4> moving{};
-  std::array<Agent, ranks> agents;
+  std::array<Agent, most_agents> agents;
 };
 
 struct Operation {
@@ -80,7 +82,8 @@ class ModelWords {
     return found;
   }
   std::uint64_t load(std::uint64_t* word) {
-    bool const is_taken = number(word) % words_of_message == 6;
+    bool const is_taken =
+        number(word) < scene_.modes.size() * words_of_message && number(word) % words_of_message == 6;
     if (is_taken && scene_.fault.sends_without_taken) return overwritten;
     return result({Operation::Kind::load, number(word), 0, 0});
   }
@@ -142,14 +145,17 @@ class Explorer {
       view.mode = scene.modes[m];
       views_.push_back(view);
     }
+    for (auto const& acts : scene.acts)
+      for (Act const& act : acts)
+        if (act.kind == Act::Kind::fork) agents_ = most_agents;
   }
 
   Found explore() {
     State first;
-    first.words.resize(views_.size() * words_of_message);
+    first.words.resize(views_.size() * words_of_message + 2 * ranks);
     first.items.resize(views_.size() * items_of_message);
     for (auto& agent : first.agents) agent.clock = {};
-    for (std::size_t r = 0; r < ranks; ++r) first.agents[r].ended = scene_.acts[r].empty();
+    for (std::size_t a = 0; a < agents_; ++a) first.agents[a].ended = scene_.acts[a % ranks].empty();
     visit(first);
     return found_;
   }
@@ -161,10 +167,68 @@ class Explorer {
                                                                                       : Side::receiver;
   }
 
-  // The program of a rank from its beginning. Throws Next, Polled or Lost; returns where it has ended.
-  void run(std::size_t rank, std::vector<std::uint64_t> const& results, std::size_t& poll_began) const {
+  // How many forks a rank has begun, and how many of them its others have ended.
+  std::uint64_t* begun(std::size_t rank) const {
+    return ModelWords::word(views_.size() * words_of_message + 2 * rank);
+  }
+  std::uint64_t* ended(std::size_t rank) const {
+    return ModelWords::word(views_.size() * words_of_message + 2 * rank + 1);
+  }
+  using Epochs = std::array<std::array<std::uint64_t, 2>, 2>;  // by message and side
+  static void decide(Progress progress) {
+    if (progress == Progress::pending) throw Polled{};
+    if (progress == Progress::broken) throw std::runtime_error("a wait finds what nobody meant");
+    if (progress == Progress::lost) throw Lost{};
+  }
+
+  // The program of an agent from its beginning. Throws Next, Polled or Lost; returns where it has ended.
+  void run(std::size_t agent, std::vector<std::uint64_t> const& results, std::size_t& poll_began) const {
+    agent < ranks ? run_rank(agent, results, poll_began) : run_others(agent - ranks, results, poll_began);
+  }
+  // An epoch is one more than there were waits.
+  void run_others(std::size_t rank, std::vector<std::uint64_t> const& results,
+                  std::size_t& poll_began) const {
     ModelWords words(scene_, results);
-    std::array<std::array<std::uint64_t, 2>, 2> epoch{};  // by message and side
+    Epochs waits{};
+    std::uint64_t forks = 0;
+    bool is_forked = false;
+    for (Act const& act : scene_.acts[rank]) {
+      auto const m = static_cast<std::size_t>(act.message);
+      Side const side = side_of(rank, act.message, act.epoch);
+      std::uint64_t& before = waits[m][static_cast<std::size_t>(side)];
+      poll_began = words.used();
+      switch (act.kind) {
+        case Act::Kind::fork:
+          is_forked = true;
+          if (words.load(begun(rank)) < ++forks) throw Polled{};
+          break;
+        case Act::Kind::join:
+          is_forked = false;
+          words.store(ended(rank), forks);
+          break;
+        case Act::Kind::start:
+          if (is_forked) wait_beside(words, rank, m, side, ++before);
+          break;
+        case Act::Kind::wait:
+          ++before;
+          break;
+        default:
+          break;
+      }
+    }
+    poll_began = results.size();
+  }
+  void wait_beside(ModelWords& words, std::size_t rank, std::size_t m, Side side, std::uint64_t epoch) const {
+    if (scene_.fault.waits_before_start_counts) --epoch;
+    Progress const progress = await_message(words, views_[m], side, epoch);
+    if (progress == Progress::lost) words.store(ended(rank), lost_mark);
+    decide(progress);
+    if (is_taken_out(views_[m], side)) take_message(words, views_[m], epoch);
+  }
+  void run_rank(std::size_t rank, std::vector<std::uint64_t> const& results, std::size_t& poll_began) const {
+    ModelWords words(scene_, results);
+    Epochs epoch{};
+    std::uint64_t forks = 0;
     for (Act const& act : scene_.acts[rank]) {
       auto const m = static_cast<std::size_t>(act.message);
       MessageView const& view = views_[m];
@@ -182,10 +246,17 @@ class Explorer {
           break;
         case Act::Kind::wait: {
           poll_began = words.used();
-          Progress const progress = poll_message(words, view, side, own);
-          if (progress == Progress::pending) throw Polled{};
-          if (progress == Progress::broken) throw std::runtime_error("a wait finds what nobody meant");
-          if (progress == Progress::lost) throw Lost{};
+          decide(poll_message(words, view, side, own));
+          break;
+        }
+        case Act::Kind::fork:
+          words.store(begun(rank), ++forks);
+          break;
+        case Act::Kind::join: {
+          poll_began = words.used();
+          std::uint64_t const there = words.load(ended(rank));
+          if (there == lost_mark) throw Lost{};
+          if (there < forks) throw Polled{};
           break;
         }
         case Act::Kind::check:
@@ -230,8 +301,8 @@ class Explorer {
     Clock const& now = s.agents[rank].clock;
     if (now[static_cast<std::size_t>(item.writer)] < item.written)
       complain("bytes are stored beside a store");
-    for (std::size_t r = 0; r < ranks; ++r)
-      if (now[r] < item.read[r]) complain("bytes are stored beside a load");
+    for (std::size_t a = 0; a < agents_; ++a)
+      if (now[a] < item.read[a]) complain("bytes are stored beside a load");
     item.value = value;
     item.writer = static_cast<int>(rank);
     item.written = now[rank];
@@ -357,9 +428,9 @@ class Explorer {
     if (!found_.problem.empty() || !seen_.insert(text_of(s)).second) return;
     ++found_.states;
     bool stuck = true, all_ended = true;
-    for (std::size_t r = 0; r < ranks; ++r) {
+    for (std::size_t r = 0; r < agents_; ++r) {
       Agent const& agent = s.agents[r];
-      all_ended = all_ended && agent.ended;
+      all_ended = all_ended && (agent.ended || r >= ranks);  // others of a lost rank have no fork to come
       stuck = stuck && agent.buffer.empty() && (agent.ended || waits_in_vain(s, r));
     }
     if (stuck && !all_ended) return complain("somebody waits for ever");
@@ -368,7 +439,7 @@ class Explorer {
       found_.losses += s.agents[0].lost || s.agents[1].lost;
       return;
     }
-    for (std::size_t r = 0; r < ranks; ++r) {
+    for (std::size_t r = 0; r < agents_; ++r) {
       if (!s.agents[r].buffer.empty()) {
         State next = s;
         ++found_.moves;
@@ -382,23 +453,29 @@ class Explorer {
       visit(next);
     }
   }
-  static std::string text_of(State const& s) {
+  std::string text_of(State const& s) const {
     std::string text;
     auto const add = [&](auto const& value) {
       text.append(reinterpret_cast<char const*>(&value), sizeof value);
     };
-    for (Counter const& w : s.words) add(w.value), add(w.released);
-    for (Item const& p : s.items) add(p.value), add(p.writer), add(p.written), add(p.read);
-    add(s.closed), add(s.moving);
-    for (Agent const& a : s.agents) {
-      add(a.clock), add(a.ended), add(a.lost), add(a.results.size()), add(a.buffer.size());
+    auto const add_clock = [&](Clock const& clock) {
+      for (std::size_t a = 0; a < agents_; ++a) add(clock[a]);
+    };
+    for (Counter const& w : s.words) add(w.value), add_clock(w.released);
+    for (Item const& p : s.items) add(p.value), add(p.writer), add(p.written), add_clock(p.read);
+    add(s.closed);
+    for (Clock const& clock : s.moving) add_clock(clock);
+    for (std::size_t which = 0; which < agents_; ++which) {
+      Agent const& a = s.agents[which];
+      add_clock(a.clock), add(a.ended), add(a.lost), add(a.results.size()), add(a.buffer.size());
       for (std::uint64_t const r : a.results) add(r);
-      for (Stored const& b : a.buffer) add(b.word), add(b.what.value), add(b.what.released);
+      for (Stored const& b : a.buffer) add(b.word), add(b.what.value), add_clock(b.what.released);
     }
     return text;
   }
 
   Scene const& scene_;
+  std::size_t agents_ = ranks;
   std::vector<MessageView> views_;
   std::unordered_set<std::string> seen_;
   Found found_;

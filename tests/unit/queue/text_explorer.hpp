@@ -24,6 +24,8 @@ struct Act {
     fill,   ///< the source of `message` with `epoch`
     start,  ///< this rank's side of `message`
     wait,
+    fork,   ///< what is started up to `join` is waited for meanwhile, by others of the rank than start it
+    join,   ///< until they have waited
     check,  ///< the target has `epoch`, then it is overwritten
     leave   ///< all its sides; its buffers are overwritten. The rank's last act
   };
@@ -40,6 +42,7 @@ struct Fault {
   bool one_slot = false;
   bool sends_without_taken = false;  ///< a small sender's wait looks at nothing
   bool moves_after_leave = false;
+  bool waits_before_start_counts = false;  ///< of a fork: for the epoch that starts had counted before
 };
 
 struct Scene {

@@ -242,23 +242,15 @@ class PlayedQueue final : public MessageStream {
   explicit PlayedQueue(PlayedStream& stream) : stream_(stream), state_(std::make_shared<State>()) {}
   int device() const override { return stream_.gpu; }
   void start(std::span<MessageEnd* const> ends) override {
-    stream_.add([state = state_, all = cores(ends)] {
-      for (auto const& one : all)
-        if (!state->lost) one->start();
-    });
+    stream_.add([state = state_, all = cores(ends)] { state->start(all); });
   }
   void wait(std::span<MessageEnd* const> ends) override {
-    stream_.add([state = state_, all = cores(ends)] {
-      Deadline const deadline = Deadline::after(state->limit_s);
-      for (auto const& one : all) {
-        queue::Progress progress = queue::Progress::lost;
-        while (!state->lost && (progress = one->poll()) == queue::Progress::pending) {
-          if (deadline.passed() || state->ended) progress = queue::Progress::lost;
-          if (progress == queue::Progress::lost) break;
-          Backoff::give_core_away();
-        }
-        if (progress != queue::Progress::done && !state->lost) state->ending = progress, state->lost = true;
-      }
+    stream_.add([state = state_, all = cores(ends)] { state->wait(all); });
+  }
+  void start_and_wait(std::span<MessageEnd* const> starts, std::span<MessageEnd* const> waits) override {
+    stream_.add([state = state_, first = cores(starts), then = cores(waits)] {
+      state->start(first);
+      state->wait(then);
     });
   }
   void reduce(StreamReduction const& what) override {
@@ -292,13 +284,31 @@ class PlayedQueue final : public MessageStream {
   void set_limit(double seconds) override { state_->limit_s = seconds; }
 
  private:
+  using Cores = std::vector<std::shared_ptr<EndCore>>;
   struct State {
     std::atomic<bool> lost{false}, ended{false};
     std::atomic<queue::Progress> ending{queue::Progress::pending};
     std::atomic<double> limit_s{600};
+
+    void start(Cores const& all) const {
+      for (auto const& one : all)
+        if (!lost) one->start();
+    }
+    void wait(Cores const& all) {
+      Deadline const deadline = Deadline::after(limit_s);
+      for (auto const& one : all) {
+        queue::Progress progress = queue::Progress::lost;
+        while (!lost && (progress = one->poll()) == queue::Progress::pending) {
+          if (deadline.passed() || ended) progress = queue::Progress::lost;
+          if (progress == queue::Progress::lost) break;
+          Backoff::give_core_away();
+        }
+        if (progress != queue::Progress::done && !lost) ending = progress, lost = true;
+      }
+    }
   };
-  static std::vector<std::shared_ptr<EndCore>> cores(std::span<MessageEnd* const> ends) {
-    std::vector<std::shared_ptr<EndCore>> all;
+  static Cores cores(std::span<MessageEnd* const> ends) {
+    Cores all;
     for (MessageEnd* const end : ends) all.push_back(static_cast<PlayedEnd*>(end)->core);
     return all;
   }
