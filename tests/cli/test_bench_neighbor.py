@@ -243,10 +243,10 @@ class OnGpus(Command):
         self.assertIn(b'"neighbor"', self.content("cells.json"))
 
     def test_under_mpirun_the_librarys_own_takes_device_memory_where_it_says_so(self):
-        for vendor in ("openmpi", "mpich"):
-            launcher, why = launcher_of(vendor, 2)
-            if launcher is None:
-                continue
+        launchers = [launcher for launcher, _ in (launcher_of(vendor, 2) for vendor in ("openmpi", "mpich")) if launcher]
+        if not launchers:
+            self.skipTest("no MPI can start ranks here")
+        for launcher in launchers:
             words = (*self.RING, "--gpu-transport", "mpi,host", "--triggers", "host,stream")
             _, rows = self.cells_of(*words, launcher=launcher)
             for way in ("library", "mpi"):
