@@ -50,10 +50,9 @@ TEST_F(GpuNeighborCollectives, EveryTriggerBringsEveryByte) {
       SCOPED_TRACE(cell.way + " by " + name(cell.trigger) + ", " + std::to_string(cell.bytes) + " bytes, " +
                    std::to_string(ranks) + " ranks: " + cell.why);
       EXPECT_NE(cell.status, GpuNeighborCell::Status::wrong);
-      if (must_be_measured(cell, ranks > gpus_of(ranks)))
-        EXPECT_EQ(cell.status, GpuNeighborCell::Status::measured);
-      if (cell.way == bench::grouped_way && cell.status == GpuNeighborCell::Status::measured)
-        EXPECT_EQ(cell.nccl_over, 1.0);
+      bool const measured = cell.status == GpuNeighborCell::Status::measured;
+      EXPECT_TRUE(measured || !must_be_measured(cell, ranks > gpus_of(ranks)));
+      EXPECT_TRUE(cell.way != bench::grouped_way || cell.nccl_over.value_or(1) == 1);
     }
   }
 }

@@ -19,7 +19,9 @@ class StreamCall final : public GpuCall {
   StreamCall(Group& group, std::unique_ptr<QueuedSteps> steps) : group_(group), steps_(std::move(steps)) {}
   std::string describe() const override { return steps_->describe(); }
   std::string prepare(Trigger trigger) override {
-    if (trigger != Trigger::graph || steps_->record()) return {};
+    if (trigger != Trigger::graph) return {};
+    steps_->step();  // libraries connect ranks with their first messages, which no graph can record
+    if (steps_->record()) return {};
     return "cannot be recorded in a graph: " + describe();
   }
   void once(Trigger trigger) override {

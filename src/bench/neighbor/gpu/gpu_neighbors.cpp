@@ -150,6 +150,7 @@ class Session {
     } catch (Error const& error) {
       cell.why = reason_of(error);
     }
+    cell.why = told_by_any(group_, cell.why);
     if (!cell.why.empty()) return;
     for (int round = 0; round < 2;
          ++round)  // both parities; the second one is of what is loaded and connected
