@@ -46,7 +46,7 @@ fi
 if [ -n "${GPU_MPIRUN:-}" ]; then
   read -ra start <<<"$GPU_MPIRUN"
   libraries=$(cd "$(dirname "${start[0]}")/../lib" && pwd)
-  LD_LIBRARY_PATH=$libraries:$LD_LIBRARY_PATH try gpu-mpi 60 "${start[@]}" -n 2 -x LD_LIBRARY_PATH -- \
+  LD_LIBRARY_PATH=$libraries:$LD_LIBRARY_PATH try gpu-mpi 60 "${start[@]}" -n 2 -- \
     --pattern rsg --density 1 --gpu-transport peer,mpi,host --triggers host,stream,graph
 fi
 try four 60 -- --ranks 4 --oversubscribe --pattern rsg --density 0.7 --gpu-transport peer,host
