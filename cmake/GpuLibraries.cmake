@@ -4,7 +4,7 @@ set(hostless_gpu_sources  # below src/
     operate/gpu/caller_arrays operate/gpu/caller_rows operate/gpu/device_rows_copy operate/gpu/host_copy operate/gpu/matrix_work
     transport/stream/stream_endpoint transport/stream/stream_transports transport/stream/hosted_stream
     transport/stream/known_transports transport/memory/borrowing transport/memory/opened_memory transport/memory/paths
-    exchange/duty_share.cpp exchange/gpu/added_items exchange/gpu/bound_exchange exchange/gpu/item_list exchange/gpu/kernel_window exchange/gpu/packed_items
+    exchange/duty_share.cpp exchange/gpu/added_items exchange/gpu/bound_exchange exchange/gpu/exchange_steps exchange/gpu/grouped_sends exchange/gpu/item_list exchange/gpu/kernel_window exchange/gpu/packed_items
     exchange/gpu/solver_exchange exchange/gpu/workbench
     queue/gpu/bench_kernels queue/gpu/group_ranks queue/gpu/halo_kernels queue/gpu/message_kernels queue/gpu/message_pool queue/gpu/messages queue/gpu/stream_bench
     run/gpu/peer_window run/gpu/stamps run/gpu/merge_product run/gpu/vendor_product

@@ -54,52 +54,38 @@ int device_of_rank(Group& group, StreamWay const& way) {
   return all.before % way.gpus;
 }
 
-QueuedExchanges::QueuedExchanges(Transport& transport, int device, StreamWay const& way, bool by_copy_engine,
-                                 Protocol const& protocol)
-    : transport_(transport),
-      options_{way.transport, protocol.limits, device, by_copy_engine},
-      protocol_(protocol) {
-  transport.group().together([&] { bench_ = gpu::exchange_library().workbench(device); });
+std::shared_ptr<gpu::Workbench> workbench_for(Group& group, int device) {
+  std::shared_ptr<gpu::Workbench> bench;
+  group.together([&] { bench = gpu::exchange_library().workbench(device); });
+  return bench;
 }
 
-void QueuedExchanges::add(ExchangePlan const& plan, std::vector<Field> const& fields) {
-  exchanges_.push_back(std::make_unique<GpuExchange>(transport_, plan, fields, options_));
-}
-
-void QueuedExchanges::queue() {
-  for (auto const& exchange : exchanges_) exchange->enqueue(bench_->stream());
-}
-
-// The host may have to carry for any of them.
-void QueuedExchanges::settle() {
+// The host may have to carry for what was queued.
+void QueuedSteps::settle() {
   double const seconds = waited_before_ ? protocol_.limits.later_s : protocol_.limits.first_s;
   waited_before_ = true;
   auto const done = [this] {
-    bool all = true;
-    for (auto const& exchange : exchanges_) all = exchange->test() && all;
+    bool const all = test();
     return all && bench_->is_done();
   };
-  auto const lost = [this] {
-    for (auto const& exchange : exchanges_)
-      if (exchange->lost()) return true;
-    return false;
-  };
-  if (wait_for(done, lost, Deadline::after(seconds)) == Waited::done) return;
-  for (auto const& exchange : exchanges_) exchange->leave();
+  if (wait_for(
+          done, [this] { return lost(); }, Deadline::after(seconds)) == Waited::done)
+    return;
+  leave();
   lose("in an exchange between GPUs");
 }
 
-void QueuedExchanges::step() {
+void QueuedSteps::step() {
   queue();
   settle();
 }
 
-void QueuedExchanges::step_of_graph() {
+void QueuedSteps::step_of_graph() {
   bench_->replay();
   settle();
 }
 
-Timing QueuedExchanges::time_queued(std::function<void()> const& queue) {
+Timing QueuedSteps::time_queued(Protocol const& protocol, std::function<void()> const& queue) {
   auto const several = [&](int steps) {
     for (int k = 1; k <= steps; ++k) {
       queue();
@@ -107,28 +93,63 @@ Timing QueuedExchanges::time_queued(std::function<void()> const& queue) {
     }
     settle();
   };
-  several(protocol_.warm_up);
-  Protocol whole = protocol_;
+  several(protocol.warm_up);
+  Protocol whole = protocol;
   whole.warm_up = 0;
   whole.steps = 1;
-  Timing timing = time_steps(transport_.group(), whole, [&] { several(protocol_.steps); });
-  for (double& seconds : timing.step_s) seconds /= protocol_.steps;
+  Timing timing = time_steps(transport_.group(), whole, [&] { several(protocol.steps); });
+  for (double& seconds : timing.step_s) seconds /= protocol.steps;
   return timing;
 }
 
-Timing QueuedExchanges::time() {
-  return time_queued([this] { queue(); });
+Timing QueuedSteps::time(Protocol const& protocol) {
+  return time_queued(protocol, [this] { queue(); });
 }
 
-Timing QueuedExchanges::time_graph(std::string& problem) {
-  bool cannot = false;
-  for (auto const& exchange : exchanges_) cannot = cannot || !exchange->may_be_recorded();
-  if (transport_.group().any(cannot)) {
-    problem = "cannot be recorded in a graph: " + describe();
-    return {};
-  }
+Timing QueuedSteps::time_graph(Protocol const& protocol) {
+  return time_queued(protocol, [this] { bench_->replay(); });
+}
+
+bool QueuedSteps::record() {
+  if (transport_.group().any(!may_be_recorded())) return false;
   transport_.group().together([&] { bench_->record([this] { queue(); }); });
-  return time_queued([this] { bench_->replay(); });
+  return true;
+}
+
+Timing QueuedSteps::time_graph(std::string& problem) {
+  if (record()) return time_graph(protocol_);
+  problem = "cannot be recorded in a graph: " + describe();
+  return {};
+}
+
+void QueuedExchanges::add(ExchangePlan const& plan, std::vector<Field> const& fields) {
+  exchanges_.push_back(std::make_unique<GpuExchange>(transport(), plan, fields, options_));
+}
+
+void QueuedExchanges::queue() {
+  for (auto const& exchange : exchanges_) exchange->enqueue(bench().stream());
+}
+
+bool QueuedExchanges::test() {
+  bool all = true;
+  for (auto const& exchange : exchanges_) all = exchange->test() && all;
+  return all;
+}
+
+bool QueuedExchanges::lost() const {
+  for (auto const& exchange : exchanges_)
+    if (exchange->lost()) return true;
+  return false;
+}
+
+void QueuedExchanges::leave() {
+  for (auto const& exchange : exchanges_) exchange->leave();
+}
+
+bool QueuedExchanges::may_be_recorded() const {
+  for (auto const& exchange : exchanges_)
+    if (!exchange->may_be_recorded()) return false;
+  return true;
 }
 
 std::vector<QueuedTiming> time_ways(
@@ -139,7 +160,8 @@ std::vector<QueuedTiming> time_ways(
   std::vector<QueuedTiming> all;
   for (bool const copies : {false, true}) {
     if (copies && way.transport != GpuTransport::peer) continue;
-    QueuedExchanges queued(transport, device, way, copies, protocol);
+    QueuedExchanges queued(transport, workbench_for(transport.group(), device),
+                           {way.transport, protocol.limits, device, copies}, protocol);
     add(queued);
     QueuedTiming& on_stream = all.emplace_back();
     on_stream.by = copies ? "copies" : "stream";

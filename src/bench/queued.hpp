@@ -38,34 +38,73 @@ int gpus_for_ranks(Group& group);
 ///         environment  no GPU can be used
 int device_of_rank(Group& group, StreamWay const& way);
 
-/// What one rank queues: all that is in a step, one after the other, the same steps on all ranks.
-class QueuedExchanges {
+/// Collective. Errors  environment  no GPU can be used
+std::shared_ptr<gpu::Workbench> workbench_for(Group& group, int device);
+
+/// Steps that one rank queues on the stream of a bench, the same on all ranks.
+class QueuedSteps {
  public:
-  QueuedExchanges(Transport& transport, int device, StreamWay const& way, bool by_copy_engine,
-                  Protocol const& protocol);
+  QueuedSteps(Transport& transport, std::shared_ptr<gpu::Workbench> bench, Protocol const& protocol)
+      : transport_(transport), protocol_(protocol), bench_(std::move(bench)) {}
+  virtual ~QueuedSteps() { bench_->drop_graph(); }
+  QueuedSteps(QueuedSteps const&) = delete;
+  QueuedSteps& operator=(QueuedSteps const&) = delete;
+
   gpu::Workbench& bench() { return *bench_; }
-  /// Collective. The fields lie in memory of bench(). A step has it after those that were added before.
-  void add(ExchangePlan const& plan, std::vector<Field> const& fields);
-  std::string describe() const { return exchanges_.front()->describe(); }
-  /// One step, complete; the second after time_graph.
+  virtual std::string describe() const = 0;
+  /// One step, complete; the second after `record`.
   void step();
   void step_of_graph();
-  /// Collective: so many steps of each repeat, some of them queued before the host waits.
-  Timing time();
+  /// A step becomes the graph. False: it cannot be recorded. Collective.
+  bool record();
+  /// Collective: so many steps of each repeat, some of them queued before the host waits; the second after
+  /// `record`.
+  Timing time() { return time(protocol_); }
+  Timing time(Protocol const& protocol);
+  Timing time_graph(Protocol const& protocol);
   /// The same by a graph. problem: why there is none.
   Timing time_graph(std::string& problem);
 
+ protected:
+  Transport& transport() { return transport_; }
+
  private:
-  void queue();
+  virtual void queue() = 0;
+  /// Moves on what the host carries. True: what was queued is complete, but for what is on the stream.
+  virtual bool test() { return true; }
+  virtual bool lost() const { return false; }
+  virtual void leave() {}
+  virtual bool may_be_recorded() const { return true; }
   void settle();
-  Timing time_queued(std::function<void()> const& queue);
+  Timing time_queued(Protocol const& protocol, std::function<void()> const& queue);
 
   Transport& transport_;
-  GpuExchangeOptions options_;
   Protocol protocol_;
-  std::unique_ptr<gpu::Workbench> bench_;
-  std::vector<std::unique_ptr<GpuExchange>> exchanges_;
+  std::shared_ptr<gpu::Workbench> bench_;
   bool waited_before_ = false;
+};
+
+/// Exchanges: all that is in a step, one after the other.
+class QueuedExchanges final : public QueuedSteps {
+ public:
+  QueuedExchanges(Transport& transport, std::shared_ptr<gpu::Workbench> bench, GpuExchangeOptions options,
+                  Protocol const& protocol)
+      : QueuedSteps(transport, std::move(bench), protocol), options_(options) {
+    options_.limits = protocol.limits;
+  }
+  /// Collective. The fields lie in memory of bench(). A step has it after those that were added before.
+  void add(ExchangePlan const& plan, std::vector<Field> const& fields);
+  std::string describe() const override { return exchanges_.front()->describe(); }
+
+ private:
+  void queue() override;
+  bool test() override;
+  bool lost() const override;
+  void leave() override;
+  bool may_be_recorded() const override;
+
+  GpuExchangeOptions options_;
+  std::vector<std::unique_ptr<GpuExchange>> exchanges_;
 };
 
 /// Every way of queuing what `add` adds: on a stream, in a graph, and by peer with the copy engine. prove is

@@ -1,11 +1,15 @@
 """`hostless bench neighbor`: what crosses between nodes against counts by hand, MPI's own beside it, and what is refused."""
 
+import os
 import unittest
 
 from hostless_command import Command, chain, launcher_of, market
 
 FEW = ("--steps", 2, "--repeat", 3, "--warm-up", 1)
 BRIEF = ("--sizes", "24,100", *FEW)
+# A library in the place of a GPU's (tests/unit/exchange/fake_gpu): two GPUs, for which the host carries.
+PLAYED = {"HOSTLESS_PLUGIN_DIR": os.environ.get("HOSTLESS_PLAYED_GPU", "")}
+HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
 ROUTES = ["direct", "two_step", "three_step", "split", "leader"]
 
 
@@ -169,6 +173,108 @@ class Products(Neighbors):
         said = self.run_it("bench", "neighbor", "ccc_G_06", "--pattern", "spmm", "--columns", 4, "--ranks", 2, *FEW).stdout
         self.assertIn("product of ccc_G_06 (384 rows, 1152 entries) with 4 columns", said)
         self.assertIn("rows three_step", said)
+
+
+class OnGpus(Command):
+    """Collectives on buffers of GPUs that are played, and what is absent there."""
+
+    RING = ("--pattern", "moore", "--dimension", 1)
+    TRIGGERS = ("host", "stream", "graph", "kernel")
+
+    def cells_of(self, *words, code=0, environment=None, **how):
+        report = self.json_of("bench", "neighbor", "--gpus", 2, "--sizes", "8,4096", *FEW, *words, code=code, environment={**PLAYED, **(environment or {})}, **how)
+        for row in report["neighbor"]:
+            if row["status"] == "measured":
+                self.assertTrue(0 < row["best_us"] <= row["median_us"] <= row["worst_us"], row)
+                self.assertTrue(0 < row["steps"] <= 3 and row["set_up_us"] > 0, row)
+            else:
+                self.assertTrue(row["error"] and "best_us" not in row, row)
+        return report, {(row["collective"], row["way"], row["trigger"], row["bytes"]): row for row in report["neighbor"]}
+
+    def status(self, rows, way, collective="allgather", size=8):
+        return [rows[collective, way, trigger, size]["status"] for trigger in self.TRIGGERS if (collective, way, trigger, size) in rows]
+
+    def test_every_way_and_trigger_has_a_cell(self):
+        report, rows = self.cells_of(*self.RING, "--seed", 3)
+        self.assertEqual((report["ranks"], report["gpus"], report["edges"], report["seed"]), (2, 2, 2, 3))
+        ways = ["nccl grouped", "library", "peer", "copies", "nccl", "nvshmem", "mpi", "host"]
+        self.assertEqual(list(dict.fromkeys(key[1] for key in rows)), ways)
+        for collective in ("allgather", "alltoallv"):
+            for size in (8, 4096):
+                self.assertEqual(self.status(rows, "host", collective, size), ["measured"] * 3 + ["absent"])
+                self.assertEqual(self.status(rows, "peer", collective, size), ["absent"] * 4)
+                self.assertEqual(self.status(rows, "nccl grouped", collective, size), ["absent"] * 3)
+                self.assertEqual(self.status(rows, "library", collective, size), ["absent"])
+        self.assertIn("no kernels", rows["allgather", "peer", "kernel", 8]["error"])
+        self.assertIn("which is no multiple of the 8", rows["alltoallv", "peer", "kernel", 8]["error"])
+        self.assertIn("stores to peer memory alone", rows["allgather", "nccl", "kernel", 8]["error"])
+        self.assertIn("no NCCL", rows["allgather", "nccl grouped", "graph", 8]["error"])
+
+    def test_nccls_own_group_stands_beside(self):
+        report, rows = self.cells_of(*self.RING, "--gpu-transport", "host,nccl", "--triggers", "stream,kernel", environment={"PLAYED_NCCL": "right"})
+        self.assertEqual([key[1:3] for key in rows if key[0] == "allgather" and key[3] == 8],
+                         [("nccl grouped", "stream"), ("nccl grouped", "graph"), ("library", "host"), ("host", "stream"), ("host", "kernel"), ("nccl", "stream"), ("nccl", "kernel")])
+        theirs, ours = rows["alltoallv", "nccl grouped", "stream", 4096], rows["alltoallv", "host", "stream", 4096]
+        self.assertEqual((theirs["nccl_over_it"], theirs["carried_by"]), (1, "played group"))
+        self.assertAlmostEqual(ours["nccl_over_it"], theirs["median_us"] / ours["median_us"])
+        self.assertIsNone(ours["library_over_it"])
+
+    def test_a_wrong_byte_is_exit_code_1(self):
+        words = (*self.RING, "--gpu-transport", "host", "--triggers", "host,graph", "--collective", "allgather")
+        _, rows = self.cells_of(*words, code=1, environment={"PLAYED_NCCL": "wrong"})
+        self.assertEqual(self.status(rows, "nccl grouped"), ["wrong", "wrong"])
+        self.assertEqual(self.status(rows, "host"), ["measured", "measured"])
+        self.assertEqual(rows["allgather", "nccl grouped", "host", 4096]["error"], "rank 0: byte 4095 of the block of 4096 bytes from rank 1 is not what was sent")
+        done = self.run_it("bench", "neighbor", "--gpus", 2, "--sizes", 8, *FEW, *words, code=1, environment={**PLAYED, "PLAYED_NCCL": "wrong"})
+        self.assertIn("wrong: rank 0: byte 7 of the block of 8 bytes from rank 1", done.stdout)
+        self.assertIn("bytes came wrong", done.stderr)
+
+    def test_virtual_ranks_share_gpus(self):
+        report, rows = self.cells_of("--density", "1", "--ranks", 5, "--oversubscribe", "--gpu-transport", "host,nccl", environment={"PLAYED_NCCL": "right"})
+        self.assertEqual((report["ranks"], report["edges"]), (5, 20))
+        self.assertEqual(self.status(rows, "host"), ["measured", "measured", "absent", "absent"])
+        self.assertEqual(self.status(rows, "nccl"), ["absent"] * 4)
+        for way in ("nccl grouped", "nccl"):
+            self.assertIn("one rank a GPU", rows["allgather", way, "host", 8]["error"])
+
+    def test_the_table_says_once_what_is_absent(self):
+        lines = self.run_it("bench", "neighbor", "--gpus", 2, "--sizes", "8,64", *FEW, *self.RING, "--gpu-transport", "copies,host", "--json", "cells.json", environment=PLAYED).stdout.splitlines()
+        self.assertEqual(lines[0], "2 ranks on 2 GPUs, threads, pattern moore with 2 edges: collectives on the GPUs' buffers")
+        self.assertEqual([line.split()[:4] for line in lines if line.startswith("all")],
+                         [[collective, size, "host", trigger] for collective in ("allgather", "alltoallv") for size in ("8", "64") for trigger in self.TRIGGERS[:3]])
+        self.assertEqual(sum("absent by host, stream, graph: played GPUs have no NCCL" in line for line in lines), 1)
+        self.assertIn(b'"neighbor"', self.content("cells.json"))
+
+    def test_under_mpirun_the_librarys_own_takes_device_memory_where_it_says_so(self):
+        launchers = [launcher for launcher, _ in (launcher_of(vendor, 2) for vendor in ("openmpi", "mpich")) if launcher]
+        if not launchers:
+            self.skipTest("no MPI can start ranks here")
+        for launcher in launchers:
+            words = (*self.RING, "--gpu-transport", "mpi,host", "--triggers", "host,stream")
+            _, rows = self.cells_of(*words, launcher=launcher)
+            for way in ("library", "mpi"):
+                self.assertIn("takes no memory of GPUs", rows["allgather", way, "host", 8]["error"])
+            _, rows = self.cells_of(*words, launcher=launcher, environment={"HOSTLESS_MPI_DEVICE_MEMORY": "1"})
+            for collective in ("allgather", "alltoallv"):
+                for way in ("mpi", "host"):
+                    self.assertEqual(self.status(rows, way, collective, 4096), ["measured", "measured"])
+                    self.assertGreater(rows[collective, way, "host", 4096]["library_over_it"], 0)
+                self.assertEqual(self.status(rows, "library", collective, 4096), ["measured"])
+
+    def test_what_is_refused(self):
+        for words, says in ((("--triggers", "host"), "--triggers without --gpus"), (("--oversubscribe",), "--oversubscribe without --gpus"),
+                            (("--collective", "allgather"), "--collective without --gpus"), (("--gpu-transport", "peer"), "--gpu-transport without --gpus"),
+                            (("--gpus", 2, "--triggers", "moon"), "--triggers: 'moon'"), (("--gpus", 2, "--gpu-transport", "host,pigeon"), "--gpu-transport: 'pigeon'"),
+                            (("--gpus", 2, "--collective", "alltoall"), "--collective: 'alltoall'"), (("--gpus", 2, "--ways", "direct"), "--ways with --gpus"),
+                            (("--gpus", 2, "--ranks-per-node", 1), "--ranks-per-node with --gpus"), (("--gpus", 2, "--density", "0"), "a graph without edges"),
+                            (("ccc_G_06", "--gpus", 2, "--pattern", "spmm"), "--pattern spmm with --gpus"),
+                            (("--gpus", 2, "--ranks", 3, *self.RING), "3 ranks on 2 GPUs"), (("--gpus", 3, *self.RING), "3 GPUs (this machine has 2)")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, "bench", "neighbor", *words, quiet=False, environment=PLAYED))
+        done = self.run_it("bench", "neighbor", "--gpus", 2, *self.RING, "--sizes", 8, *FEW, "--triggers", "kernel", "--gpu-transport", "nccl", code=4, environment=PLAYED)
+        self.assertIn("absent by kernel: a kernel carries by stores to peer memory alone (nothing calls nccl inside it)", done.stdout)
+        self.assertIn("nothing of what was asked for can be measured here", done.stderr)
+        self.assertIn("no GPU can be used", self.run_it("bench", "neighbor", "--gpus", 2, *self.RING, code=4, environment=HIDDEN).stderr)
 
 
 if __name__ == "__main__":

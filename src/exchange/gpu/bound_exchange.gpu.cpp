@@ -255,6 +255,10 @@ class Exchanges final : public ExchangeLibrary {
     return make_kernel_window(problem);
   }
   std::unique_ptr<Workbench> workbench(int device) const override { return make_workbench(device); }
+  UniqueId group_name() const override { return make_group_name(); }
+  std::unique_ptr<GroupedSends> grouped_sends(GroupedRank const& mine) const override {
+    return make_grouped_sends(mine);
+  }
 };
 
 }  // namespace

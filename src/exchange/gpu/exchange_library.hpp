@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/gpu/grouped_sends.hpp"
 #include "exchange/gpu/kernel_window.hpp"
 #include "exchange/gpu/workbench.hpp"
 #include "exchange/message_rounds.hpp"
@@ -80,6 +81,9 @@ class ExchangeLibrary {
   /// Of an exchange inside kernels of the caller.
   virtual std::unique_ptr<KernelWindow> kernel_window(KernelProblem const& problem) const = 0;
   virtual std::unique_ptr<Workbench> workbench(int device) const = 0;
+  /// Of NCCL or RCCL by themselves. The name is made by rank 0.
+  virtual UniqueId group_name() const = 0;
+  virtual std::unique_ptr<GroupedSends> grouped_sends(GroupedRank const& mine) const = 0;
 };
 
 using OpenExchanges = ExchangeLibrary*();

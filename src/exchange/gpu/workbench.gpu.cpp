@@ -6,6 +6,7 @@
 
 #include "device/graph.hpp"
 #include "device/on_device.hpp"
+#include "exchange/gpu/exchange_steps.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -44,9 +45,25 @@ class Bench final : public Workbench {
     OnDevice const on(device_);
     graph_->launch(*stream_);
   }
+  void drop_graph() noexcept override {
+    try {
+      OnDevice const on(device_);
+      graph_.reset();
+    } catch (Error const&) {  // a GPU that has failed has said so before
+    }
+  }
   bool is_done() override {
     OnDevice const on(device_);
     return stream_->done();
+  }
+  void queue_steps(kernel::KernelExchange const& exchange, void const* send, void* receive,
+                   int steps) override {
+    OnDevice const on(device_);
+    queue_exchange_steps(exchange, send, receive, steps, stream_->get());
+  }
+  int most_step_blocks() override {
+    OnDevice const on(device_);
+    return gpu::most_step_blocks(device_);
   }
 
  private:

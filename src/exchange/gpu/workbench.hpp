@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 
+#include "hostless/exchange/kernel_view.hpp"
+
 namespace hostless::gpu {
 
 /// Memory, a stream and a graph of one GPU, for programs without a runtime of the vendor's.
@@ -21,8 +23,15 @@ class Workbench {
   /// What `queue` queues on the stream becomes the graph, which `replay` queues.
   virtual void record(std::function<void()> const& queue) = 0;
   virtual void replay() = 0;
+  /// There is no graph any more: libraries that it has calls of wait for that when they end.
+  virtual void drop_graph() noexcept = 0;
   /// Whether all that was queued is done.
   virtual bool is_done() = 0;
+  /// One kernel on the stream that executes an exchange inside itself, so many times one after the other; 0 times:
+  /// it is loaded. And how many blocks of it the GPU holds at once, those of all ranks together.
+  virtual void queue_steps(kernel::KernelExchange const& exchange, void const* send, void* receive,
+                           int steps) = 0;
+  virtual int most_step_blocks() = 0;
 };
 
 /// Inside a GPU library.

@@ -21,6 +21,12 @@ class LibraryNeighbors {
   /// counts, displacements  [sources] values of each block, and in front of it in `receive`
   virtual void allgatherv(std::span<double const> send, std::span<double> receive,
                           std::span<int const> counts, std::span<int const> displacements) = 0;
+  /// MPI_Neighbor_alltoallv of MPI_BYTE. Collective, as above.
+  struct Blocks {
+    void* memory = nullptr;                      ///< of the host, or of a GPU where this MPI takes it
+    std::span<int const> counts, displacements;  ///< [neighbours] bytes of each block, and in front of it
+  };
+  virtual void alltoallv(Blocks const& send, Blocks const& receive) = 0;
 };
 
 /// MPI_Dist_graph_create_adjacent over MPI_COMM_WORLD, in which MPI may not renumber ranks. Collective over

@@ -81,6 +81,13 @@ class Neighbors final : public LibraryNeighbors {
         "MPI_Neighbor_allgatherv");
   }
 
+  void alltoallv(Blocks const& send, Blocks const& receive) override {
+    require_done(MPI_Neighbor_alltoallv(send.memory, send.counts.data(), send.displacements.data(), MPI_BYTE,
+                                        receive.memory, receive.counts.data(), receive.displacements.data(),
+                                        MPI_BYTE, graph_),
+                 "MPI_Neighbor_alltoallv");
+  }
+
  private:
   MPI_Comm graph_ = MPI_COMM_NULL;
 };

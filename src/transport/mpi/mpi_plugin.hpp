@@ -7,7 +7,7 @@
 // together, and the number says whether they still fit.
 namespace hostless::mpi_plugin {
 
-constexpr int interface_version = 5;
+constexpr int interface_version = 6;
 
 using InterfaceVersion = int();
 /// Writes what the MPI library says of itself; needs no MPI_Init.

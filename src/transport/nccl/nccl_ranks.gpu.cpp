@@ -37,6 +37,7 @@ NcclFunctions load_functions() {
                    std::pair(&Of::text, "ncclGetErrorString"), std::pair(&Of::make_name, "ncclGetUniqueId"),
                    std::pair(&Of::connect, "ncclCommInitRankConfig"),
                    std::pair(&Of::state, "ncclCommGetAsyncError"), std::pair(&Of::abort, "ncclCommAbort"),
+                   std::pair(&Of::join, "ncclCommInitRank"), std::pair(&Of::end, "ncclCommDestroy"),
                    std::pair(&Of::begin_group, "ncclGroupStart"), std::pair(&Of::end_group, "ncclGroupEnd"),
                    std::pair(&Of::send, "ncclSend"), std::pair(&Of::receive, "ncclRecv"),
                    std::pair(&Of::gather, "ncclAllGather"));

@@ -30,6 +30,8 @@ struct NcclFunctions {
   NcclStatus (*connect)(NcclHandle*, int ranks, UniqueId, int rank, NcclSettings*);
   NcclStatus (*state)(NcclHandle, NcclStatus*);
   NcclStatus (*abort)(NcclHandle);
+  NcclStatus (*join)(NcclHandle*, int ranks, UniqueId, int rank);  ///< as `connect`, and waits
+  NcclStatus (*end)(NcclHandle);
   NcclStatus (*begin_group)();
   NcclStatus (*end_group)();
   NcclStatus (*send)(void const*, std::size_t, int type, int to, NcclHandle, HOSTLESS_GPU(Stream_t));

@@ -2,6 +2,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "exchange/gpu/exchange_steps.hpp"
+#include "exchange/gpu/grouped_sends.hpp"
 #include "hostless/base/error.hpp"
 #include "transport/nccl/facts.hpp"
 #include "transport/nvshmem/facts.hpp"
@@ -17,6 +19,11 @@ std::string no_version() { throw Error(ErrorCode::environment, "absent"); }
 }  // namespace
 
 bool guarded() { return std::getenv("HOSTLESS_GPU_GUARD") != nullptr; }
+// Of a device, and of a library that nobody calls here.
+int most_step_blocks(int) { return 1; }
+void queue_exchange_steps(kernel::KernelExchange const&, void const*, void*, int, HOSTLESS_GPU(Stream_t)) {}
+UniqueId make_group_name() { return {}; }
+std::unique_ptr<GroupedSends> make_grouped_sends(GroupedRank const&) { return nullptr; }
 StreamTransport nccl_stream() {
   return {nccl_facts, nullptr, [] { return library_facts("nccl", version, detail); }};
 }

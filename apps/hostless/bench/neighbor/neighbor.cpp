@@ -14,6 +14,7 @@
 #include "hostless/problems/graphs.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "lists.hpp"
+#include "neighbor_gpus.hpp"
 #include "neighbor_lines.hpp"
 #include "numbers.hpp"
 #include "options_of.hpp"
@@ -35,6 +36,7 @@ struct NeighborOptions {
   int dimension = 2, radius = 1, ranks_per_node = 0;
   std::int64_t columns = 8;
   std::vector<std::string> ways;
+  NeighborGpuOptions on_gpus;
   bool multiplies() const { return pattern == "spmm" || pattern == "spmv"; }
 };
 
@@ -73,19 +75,25 @@ bench::NeighborWays neighbor_ways(NeighborOptions const& o, Transport& transport
   return with;
 }
 
-TimedWays time_allgather(NeighborOptions const& o, Transport& transport, Json& report, std::string& what) {
-  int const ranks = transport.group().size(), rank = transport.group().rank();
-  bench::NeighborAllgather all{neighbor_ways(o, transport), {}, o.common.sizes};
+/// Of rsg and moore; adds what it is to the report. Collective.
+bench::Neighbors neighbors_in(NeighborOptions const& o, Group& group, Json& report) {
+  bench::Neighbors mine;
   if (o.pattern == "rsg") {
-    all.mine = bench::random_sparse(ranks, rank, o.density, o.seed);
+    mine = bench::random_sparse(group.size(), group.rank(), o.density, o.seed);
     report["density"] = o.density;
     report["seed"] = o.seed;
   } else {
-    all.mine = bench::moore(ranks, rank, o.dimension, o.radius);
+    mine = bench::moore(group.size(), group.rank(), o.dimension, o.radius);
     report["dimension"] = o.dimension;
     report["radius"] = o.radius;
   }
-  report["edges"] = transport.group().sum(static_cast<std::int64_t>(all.mine.destinations.size()));
+  report["edges"] = group.sum(static_cast<std::int64_t>(mine.destinations.size()));
+  return mine;
+}
+
+TimedWays time_allgather(NeighborOptions const& o, Transport& transport, Json& report, std::string& what) {
+  bench::NeighborAllgather all{neighbor_ways(o, transport), {}, o.common.sizes};
+  all.mine = neighbors_in(o, transport.group(), report);
   what = "allgather of a block to all neighbours";
   return {all, bench::neighbor_allgather(transport, all, o.common.measure.protocol)};
 }
@@ -133,6 +141,10 @@ int time_neighbors(NeighborOptions const& o, Transport& transport) {
   Table const table(o.common, transport);
   Json report = bench_report("neighbor", o.common.provenance, transport);
   report["pattern"] = o.pattern;
+  if (o.common.gpus > 0) {
+    bench::Neighbors const mine = neighbors_in(o, group, report);
+    return time_neighbors_on_gpus(o.common, o.on_gpus, {mine, o.seed}, transport, report);
+  }
   std::string what;
   auto const [with, timings] =
       o.multiplies() ? time_product(o, transport, report, what) : time_allgather(o, transport, report, what);
@@ -165,7 +177,8 @@ void add_neighbor_options(CLI::App& c, std::shared_ptr<NeighborOptions> const& o
       ->capture_default_str()
       ->check(real_number(true))
       ->check(CLI::Range(0.0, 1.0));
-  c.add_option("--seed", o->seed, "Of rsg: another one is another graph")
+  c.add_option("--seed", o->seed,
+               "Of rsg: another one is another graph; with --gpus lengths of alltoallv's blocks too")
       ->capture_default_str()
       ->check(whole_number(std::uint64_t{0}, most_seed));
   c.add_option("--dimension", o->dimension, "Of moore: axes of the grid")
@@ -192,8 +205,9 @@ void add_neighbor_options(CLI::App& c, std::shared_ptr<NeighborOptions> const& o
       [o](std::string const& text) {
         o->common.sizes = numbers_in("--sizes", text, std::size_t{1}, longest_block);
       },
-      "Of rsg and moore: bytes of a block, as 4096,65536 (default 4 KiB to 4 MiB, each four times the one "
-      "before)");
+      "Of rsg and moore: bytes of a block, as 4096,65536 (default 4 KiB to 4 MiB, with --gpus 1 KiB to 64 "
+      "MiB, "
+      "each four times the one before)");
   c.add_option_function<std::string>(
       "--ways",
       [o](std::string const& text) {
@@ -205,6 +219,7 @@ void add_neighbor_options(CLI::App& c, std::shared_ptr<NeighborOptions> const& o
       "Of library (MPI_Neighbor_allgather, for products MPI_Neighbor_allgatherv), auto and the routes those "
       "to "
       "time (default: all)");
+  add_neighbor_gpu_options(c, o->common, o->on_gpus);
   o->common.measure.add(c);
 }
 
@@ -224,7 +239,7 @@ void check_options(NeighborOptions const& o, CLI::App const& c) {
                                 {"--columns", {"spmm"}},
                                 {"--gather", {"spmm", "spmv"}},
                                 {"matrix", {"spmm", "spmv"}}})
-    if (c.count(one.option) > 0 &&
+    if (c.count(one.option) > 0 && !(o.common.gpus > 0 && one.option == std::string_view("--seed")) &&
         std::find(one.patterns.begin(), one.patterns.end(), o.pattern) == one.patterns.end())
       throw Error(ErrorCode::usage, fmt::format("{} with --pattern {} is refused (it is of {}). Drop it.",
                                                 one.option[0] == '-' ? one.option : "the matrix " + o.matrix,
@@ -234,13 +249,29 @@ void check_options(NeighborOptions const& o, CLI::App const& c) {
                 fmt::format("--pattern {} without a matrix is refused (it is what is multiplied). Name a "
                             "file, a preset or one of {}.",
                             o.pattern, fmt::join(graph_names(), ", ")));
+  if (o.common.gpus > 0 && o.multiplies())
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--pattern {} with --gpus is refused (products are of processors). Use rsg or moore, "
+                    "or drop --gpus.",
+                    o.pattern));
+  check_neighbor_gpu_options(o.common, c);
+}
+
+/// What nobody has said: sizes, and on GPUs steps and ranks.
+/// Errors  usage  more ranks than GPUs, unasked, or fewer
+void take_defaults(NeighborOptions& o, CLI::App const& c) {
+  bool const on_gpus = o.common.gpus > 0;
+  if (on_gpus) take_neighbor_gpu_defaults(o.common, c);
+  if (!o.common.sizes.empty()) return;
+  std::size_t const least = on_gpus ? 1024 : 4096, most = std::size_t{on_gpus ? 64U : 4U} << 20;
+  for (std::size_t bytes = least; bytes <= most; bytes *= 4) o.common.sizes.push_back(bytes);
 }
 
 void add_one(CLI::App& bench, char const* name, char const* group, Arguments const& arguments,
              std::function<int()>& work) {
   auto o = std::make_shared<NeighborOptions>();
   o->common.measure.protocol = {2, 10, 5};
-  for (std::size_t bytes = 4096; bytes <= std::size_t{4} << 20; bytes *= 4) o->common.sizes.push_back(bytes);
   CLI::App* c = bench.add_subcommand(
       name,
       "Neighbourhood allgathers, and products that gather so, by every route, beside the MPI library's own");
@@ -249,6 +280,7 @@ void add_one(CLI::App& bench, char const* name, char const* group, Arguments con
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
       check_options(*o, *c);
+      take_defaults(*o, *c);
       std::string const& json = o->common.measure.json;
       check_names({{"--json", json}}, {{"the matrix", o->matrix}});
       if (!json.empty() && json != "-") check_whole_file(json);

@@ -2,15 +2,21 @@
 // the host carries at once, as where kernels must not wait; or a stream face of the tests does, on their
 // runtime. For the host's half of exchanges between GPUs. A program, or another part of the library, says
 // what memory is the GPU's, and what else must be done before it is touched.
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "exchange/gpu/exchange_library.hpp"
+#include "hostless/base/deadline.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/base/wait.hpp"
 #include "transport/stream/gpu_files.hpp"
 #include "transport/stream/stream_transports.hpp"
 
@@ -260,7 +266,12 @@ class PlayedBench final : public Workbench {
   void get(void* to, std::byte const* from, std::size_t bytes) override { copy(to, from, bytes); }
   void record(std::function<void()> const& queue) override { graph_ = queue; }
   void replay() override { graph_(); }
+  void drop_graph() noexcept override { graph_ = nullptr; }
   bool is_done() override { return true; }
+  void queue_steps(kernel::KernelExchange const&, void const*, void*, int) override {
+    throw Error(ErrorCode::environment, "played GPUs have no kernels.");
+  }
+  int most_step_blocks() override { return 4; }
 
  private:
   static void copy(void* to, void const* from, std::size_t bytes) {
@@ -271,12 +282,57 @@ class PlayedBench final : public Workbench {
   std::function<void()> graph_;
 };
 
+/// Sends and receives of ranks that are threads, done at once; where PLAYED_NCCL is set. "wrong": the
+/// last byte of every message is another one.
+char const* played_nccl() { return std::getenv("PLAYED_NCCL"); }
+
+class PlayedGroup final : public GroupedSends {
+ public:
+  explicit PlayedGroup(int rank) : rank_(rank) {}
+  void enqueue(std::vector<GroupedPart> const& out, std::vector<GroupedPart> const& in, void*) override {
+    for (GroupedPart const& part : out) {
+      std::vector<std::byte> message(part.at, part.at + part.bytes);
+      if (std::string_view(played_nccl()) == "wrong") message.back() ^= std::byte{1};
+      std::lock_guard const lock(mutex());
+      between()[{rank_, part.rank}].push_back(std::move(message));
+    }
+    for (GroupedPart const& part : in) {
+      auto const came = [&] {
+        std::lock_guard const lock(mutex());
+        auto& queue = between()[{part.rank, rank_}];
+        if (queue.empty()) return false;
+        std::copy(queue.front().begin(), queue.front().end(), part.at);
+        queue.pop_front();
+        return true;
+      };
+      if (wait_for(
+              came, [] { return false; }, Deadline::after(60)) != Waited::done)
+        throw Error(ErrorCode::peer_lost, "a message of a played group did not come.");
+    }
+  }
+  void abort() noexcept override {}
+  std::string describe() const override { return "played group"; }
+
+ private:
+  using Messages = std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>>;
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static Messages& between() {
+    static Messages all;
+    return all;
+  }
+  int rank_;
+};
+
 class PlayedLibrary final : public ExchangeLibrary {
  public:
   int devices() const override { return 2; }
   std::string vendor() const override { return "cuda"; }
   std::vector<TransportFacts> transports() const override {
-    return {{"nccl", "", "played GPUs have no NCCL", ""}, {"nvshmem", "", "played GPUs have no NVSHMEM", ""}};
+    return {{"nccl", "", played_nccl() != nullptr ? "" : "played GPUs have no NCCL", ""},
+            {"nvshmem", "", "played GPUs have no NVSHMEM", ""}};
   }
   int device_of(void const* address) const override { return owner_of(address); }
   std::string bus_of(int device) const override { return "bus " + std::to_string(bus_for_this_rank(device)); }
@@ -295,6 +351,10 @@ class PlayedLibrary final : public ExchangeLibrary {
   }
   std::unique_ptr<Workbench> workbench(int device) const override {
     return std::make_unique<PlayedBench>(device);
+  }
+  UniqueId group_name() const override { return {}; }
+  std::unique_ptr<GroupedSends> grouped_sends(GroupedRank const& mine) const override {
+    return std::make_unique<PlayedGroup>(mine.rank);
   }
 };
 

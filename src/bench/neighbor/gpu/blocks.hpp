@@ -1,0 +1,68 @@
+#pragma once
+// Blocks in the memory of a GPU that ranks send to their neighbours: how long they are, where they lie, and what is
+// in them.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/neighbor/neighbors.hpp"
+#include "exchange/gpu/grouped_sends.hpp"
+#include "exchange/gpu/workbench.hpp"
+#include "hostless/exchange/neighborhood.hpp"
+
+namespace hostless::bench {
+
+enum class Collective { allgather, alltoallv };
+char const* name(Collective collective);
+
+/// One collective of one size. All ranks know the same.
+struct BlockSizes {
+  Collective collective = Collective::allgather;
+  std::size_t bytes = 1;   ///< of alltoallv about the mean
+  std::uint64_t seed = 0;  ///< of alltoallv: which edges have more
+  /// Of the block from one rank to another: of alltoallv from half of `bytes` to half as much again, and a
+  /// multiple of a power of two that is about a sixteenth of it.
+  std::size_t of(int source, int target) const;
+};
+
+/// Where a rank's blocks lie on its GPU: [destinations] one behind the other, of allgather one for all;
+/// [sources] one behind the other.
+struct BlockMemory {
+  std::byte *send = nullptr, *receive = nullptr;
+};
+
+class GpuBlocks {
+ public:
+  /// mine  outlives it
+  GpuBlocks(BlockSizes const& sizes, Neighbors const& mine, int rank, BlockMemory const& memory);
+
+  std::size_t sent_bytes() const { return sent_bytes_; }  ///< of memory
+  std::size_t received_bytes() const { return received_bytes_; }
+  Collective collective() const { return sizes_.collective; }
+  BlockMemory const& memory() const { return memory_; }
+  /// As parts of a group, and as what collectives of MPI are given.
+  std::vector<gpu::GroupedPart> const& out() const { return out_; }
+  std::vector<gpu::GroupedPart> const& in() const { return in_; }
+  /// Collective. Errors: those of Neighborhood
+  NeighborCollective plan(Transport& transport) const;
+
+  /// What is sent is of this number, and no byte that is received is what must come.
+  void fill(gpu::Workbench& bench, std::uint64_t number) const;
+  /// The first byte that did not come as it was sent, in words: rank, neighbour and offset. Empty: all came.
+  std::string first_wrong(gpu::Workbench& bench, std::uint64_t number) const;
+
+ private:
+  std::uint64_t seed_of(std::uint64_t number, int source, int target) const;
+
+  BlockSizes sizes_;
+  Neighbors const* mine_;
+  int rank_;
+  BlockMemory memory_;
+  std::vector<gpu::GroupedPart> out_, in_;
+  std::size_t sent_bytes_ = 0, received_bytes_ = 0;
+};
+
+}  // namespace hostless::bench

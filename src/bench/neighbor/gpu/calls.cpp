@@ -1,0 +1,241 @@
+#include "bench/neighbor/gpu/calls.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "bench/known.hpp"
+#include "exchange/gpu/exchange_library.hpp"
+#include "hostless/exchange/gpu_kernel_exchange.hpp"
+#include "transport/mpi/library_neighbors.hpp"
+
+namespace hostless::bench {
+namespace {
+
+/// What is queued on a stream.
+class StreamCall final : public GpuCall {
+ public:
+  StreamCall(Group& group, std::unique_ptr<QueuedSteps> steps) : group_(group), steps_(std::move(steps)) {}
+  std::string describe() const override { return steps_->describe(); }
+  std::string prepare(Trigger trigger) override {
+    if (trigger != Trigger::graph) return {};
+    steps_->step();  // libraries connect ranks with their first messages, which no graph can record
+    if (steps_->record()) return {};
+    return "cannot be recorded in a graph: " + describe();
+  }
+  void once(Trigger trigger) override {
+    trigger == Trigger::graph ? steps_->step_of_graph() : steps_->step();
+  }
+  Timing time(Trigger trigger, Protocol const& protocol) override {
+    if (trigger == Trigger::host) return time_steps(group_, protocol, [this] { steps_->step(); });
+    return trigger == Trigger::graph ? steps_->time_graph(protocol) : steps_->time(protocol);
+  }
+
+ private:
+  Group& group_;
+  std::unique_ptr<QueuedSteps> steps_;
+};
+
+class GroupedSteps final : public QueuedSteps {
+ public:
+  GroupedSteps(GpuSide const& side, Protocol const& protocol, GpuBlocks const& blocks,
+               gpu::GroupedSends& sends)
+      : QueuedSteps(*side.transport, side.bench, protocol), blocks_(blocks), sends_(sends) {}
+  std::string describe() const override { return sends_.describe(); }
+
+ private:
+  void queue() override { sends_.enqueue(blocks_.out(), blocks_.in(), bench().stream()); }
+  void leave() override {
+    bench().drop_graph();
+    sends_.abort();
+  }
+  GpuBlocks const& blocks_;
+  gpu::GroupedSends& sends_;
+};
+
+class KernelCall final : public GpuCall {
+ public:
+  KernelCall(GpuSide const& side, GpuBlocks const& blocks)
+      : side_(side), planned_(blocks.plan(*side.transport)) {
+    std::size_t words = blocks.received_bytes();
+    for (gpu::GroupedPart const& part : blocks.out()) words += part.bytes;
+    constexpr std::size_t words_of_block = 1024, word = 8;
+    KernelExchangeOptions options;
+    group().together([&] {
+      int const most = std::max(1, side_.bench->most_step_blocks() / side_.sharers);
+      options.blocks = static_cast<int>(
+          std::clamp<std::size_t>(words / word / words_of_block, 1, static_cast<std::size_t>(most)));
+    });
+    options.item_bytes = planned_.field.item_bytes;
+    options.device = side_.device;
+    options.limits = side_.limits;
+    blocks_ = options.blocks;
+    exchange_ = std::make_unique<GpuKernelExchange>(*side_.transport, planned_.plan, options);
+  }
+  std::string describe() const override { return fmt::format("peer memory, {} blocks of a kernel", blocks_); }
+  std::string prepare(Trigger) override {
+    run(0);  // loads it while nobody's waits
+    group().barrier();
+    return {};
+  }
+  void once(Trigger) override { run(1); }
+  Timing time(Trigger, Protocol const& protocol) override {
+    return time_runs(
+        group(), protocol, [] {}, [this](int steps) { run(steps); });
+  }
+
+ private:
+  Group& group() { return side_.transport->group(); }
+  void run(int steps) {
+    side_.bench->queue_steps(exchange_->view(), planned_.field.send, planned_.field.receive, steps);
+    double const seconds = std::max(side_.limits.first_s, side_.limits.later_s);  // of one wait in the kernel
+    auto const done = [this] { return side_.bench->is_done(); };
+    bool const ended =
+        wait_for(
+            done, [] { return false; }, Deadline::after((steps + 1) * seconds)) == Waited::done;
+    if (!ended || exchange_->lost()) lose("in an exchange inside kernels");
+  }
+
+  GpuSide side_;
+  NeighborCollective planned_;
+  int blocks_ = 1;
+  std::unique_ptr<GpuKernelExchange> exchange_;
+};
+
+/// Bytes of each part, and in front of it, as MPI counts them.
+struct Counts {
+  Counts(std::vector<gpu::GroupedPart> const& parts, std::byte* first) : memory(first) {
+    std::size_t before = 0;
+    for (gpu::GroupedPart const& part : parts) {
+      displacements.push_back(static_cast<int>(before));
+      counts.push_back(static_cast<int>(part.bytes));
+      before += part.bytes;
+      if (before > std::size_t{std::numeric_limits<int>::max()})
+        throw Error(ErrorCode::usage,
+                    fmt::format("{} bytes of a rank (MPI counts up to {}). Use shorter blocks.", before,
+                                std::numeric_limits<int>::max()));
+    }
+    for (auto* list : {&counts, &displacements})
+      list->reserve(parts.size() + 1);  // an address without entries too
+  }
+  LibraryNeighbors::Blocks blocks() const { return {memory, counts, displacements}; }
+  std::byte* memory;
+  std::vector<int> counts, displacements;
+};
+
+class LibraryCall final : public GpuCall {
+ public:
+  LibraryCall(GpuSide const& side, GpuBlocks const& blocks, Neighbors const& mine, MpiVendor vendor,
+              std::string words)
+      : group_(side.transport->group()), blocks_(blocks), words_(std::move(words)) {
+    group_.together([&] {
+      out_ = std::make_unique<Counts>(blocks.out(), blocks.memory().send);
+      in_ = std::make_unique<Counts>(blocks.in(), blocks.memory().receive);
+    });
+    library_ = library_neighbors(vendor, mine.sources, mine.destinations);
+  }
+  std::string describe() const override { return mpi_library_of_this_process() + "; " + words_; }
+  std::string prepare(Trigger trigger) override {
+    return trigger == Trigger::host ? "" : "the host calls MPI's own collective, and waits in it";
+  }
+  void once(Trigger) override {
+    if (blocks_.collective() == Collective::allgather) {
+      library_->allgather({out_->memory, blocks_.sent_bytes()}, {in_->memory, blocks_.received_bytes()});
+    } else {
+      library_->alltoallv(out_->blocks(), in_->blocks());
+    }
+  }
+  Timing time(Trigger trigger, Protocol const& protocol) override {
+    return time_steps(group_, protocol, [&] { once(trigger); });
+  }
+
+ private:
+  Group& group_;
+  GpuBlocks const& blocks_;
+  std::string words_;
+  std::unique_ptr<Counts> out_, in_;
+  std::unique_ptr<LibraryNeighbors> library_;
+};
+
+Protocol with_limits(WaitLimits const& limits) {
+  Protocol protocol;
+  protocol.limits = limits;
+  return protocol;
+}
+
+}  // namespace
+
+char const* name(Trigger trigger) {
+  char const* const names[] = {"host", "stream", "graph", "kernel"};
+  return names[static_cast<int>(trigger)];
+}
+
+std::unique_ptr<GpuCall> exchange_call(GpuSide const& side, GpuBlocks const& blocks, GpuTransport transport,
+                                       bool copy_engine) {
+  Group& group = side.transport->group();
+  group.together([&] {
+    if (facts_of(transport).actor == GpuTransportFacts::Actor::library && side.sharers > 1)
+      throw Error(ErrorCode::usage,
+                  fmt::format("GPU transport {} with {} ranks on a GPU (the library takes one "
+                              "rank a GPU). Use as many GPUs as ranks.",
+                              name(transport), side.sharers));
+  });
+  NeighborCollective const planned = blocks.plan(*side.transport);
+  auto steps = std::make_unique<QueuedExchanges>(
+      *side.transport, side.bench, GpuExchangeOptions{transport, side.limits, side.device, copy_engine},
+      with_limits(side.limits));
+  steps->add(planned.plan, {planned.field});
+  return std::make_unique<StreamCall>(group, std::move(steps));
+}
+
+std::unique_ptr<GpuCall> kernel_call(GpuSide const& side, GpuBlocks const& blocks) {
+  side.transport->group().together([&] {
+    if (side.sharers > 1 && !side.transport->capabilities().threads_as_ranks)
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("{} ranks on a GPU that are processes (their kernels take turns there, and wait for "
+                      "each other). Use threads, or as many GPUs as ranks.",
+                      side.sharers));
+  });
+  return std::make_unique<KernelCall>(side, blocks);
+}
+
+std::unique_ptr<GpuCall> grouped_call(GpuSide const& side, GpuBlocks const& blocks,
+                                      gpu::GroupedSends& sends) {
+  return std::make_unique<StreamCall>(
+      side.transport->group(), std::make_unique<GroupedSteps>(side, with_limits(side.limits), blocks, sends));
+}
+
+std::unique_ptr<GpuCall> library_call(GpuSide const& side, GpuBlocks const& blocks, Neighbors const& mine,
+                                      std::optional<MpiVendor> vendor) {
+  std::string words;
+  side.transport->group().together([&] {
+    if (!vendor)
+      throw Error(ErrorCode::usage,
+                  "MPI's own collective without MPI (there is none between these ranks). Start with mpirun.");
+    words = takes_device_memory(GpuTransport::mpi, gpu::exchange_library().vendor());
+  });
+  return std::make_unique<LibraryCall>(side, blocks, mine, *vendor, words);
+}
+
+std::unique_ptr<gpu::GroupedSends> grouped_ranks(GpuSide const& side) {
+  Group& group = side.transport->group();
+  gpu::GroupedRank mine{side.device, group.rank(), group.size(), {}};
+  group.together([&] {
+    for (gpu::TransportFacts const& facts : gpu::exchange_library().transports())
+      if (facts.name == name(GpuTransport::nccl) && !facts.problem.empty())
+        throw Error(ErrorCode::environment, facts.problem);
+    if (side.sharers > 1)
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} ranks on a GPU (NCCL takes one rank a GPU). Use as many GPUs as ranks.",
+                              side.sharers));
+    if (group.rank() == 0) mine.name = gpu::exchange_library().group_name();
+  });
+  mine.name = group.all_gather(mine.name)[0];
+  std::unique_ptr<gpu::GroupedSends> ranks;
+  group.together([&] { ranks = gpu::exchange_library().grouped_sends(mine); });
+  return ranks;
+}
+
+}  // namespace hostless::bench

@@ -1,0 +1,242 @@
+#include "bench/neighbor/gpu/gpu_neighbors.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "hostless/machine/nodes.hpp"
+
+namespace hostless::bench {
+namespace {
+
+constexpr double longest_repeat_s = 0.1;
+constexpr int fewest_steps = 3;
+
+/// What a rank has to say, of the lowest rank that says something; else empty.
+std::string told_by_any(Group& group, std::string const& mine) {
+  Bytes bytes(mine.size());
+  if (!mine.empty()) std::memcpy(bytes.data(), mine.data(), mine.size());
+  for (Bytes const& told : group.all_gather_bytes(bytes))
+    if (!told.empty()) return {reinterpret_cast<char const*>(told.data()), told.size()};
+  return {};
+}
+
+/// A loss ends everything; whatever else goes wrong is the reason why there is no figure.
+std::string reason_of(Error const& error) {
+  if (error.code() == ErrorCode::peer_lost || error.code() == ErrorCode::aborted) throw error;
+  return error.what();
+}
+
+int ranks_of_this_machine(Group& group) {
+  NodeMap const machines = find_machines(group);
+  int const mine = machines.node[static_cast<std::size_t>(group.rank())];
+  return static_cast<int>(std::count(machines.node.begin(), machines.node.end(), mine));
+}
+
+class Session {
+ public:
+  Session(Transport& transport, GpuNeighbors const& what, Protocol const& protocol,
+          std::function<void(GpuNeighborCell const&)> const& tell)
+      : group_(transport.group()), what_(what), protocol_(protocol), tell_(tell) {
+    side_.transport = &transport;
+    side_.limits = protocol.limits;
+    side_.device = device_of_rank(group_, {GpuTransport::peer, what.gpus, what.may_share_gpus});
+    side_.sharers = static_cast<int>(group_.max((ranks_of_this_machine(group_) + what.gpus - 1) / what.gpus));
+    side_.bench = workbench_for(group_, side_.device);
+    take_memory();
+    try {
+      grouped_ = grouped_ranks(side_);
+    } catch (Error const& error) {
+      no_group_ = reason_of(error);
+    }
+  }
+  Session(Session const&) = delete;
+  Session& operator=(Session const&) = delete;
+
+  std::vector<GpuNeighborCell> run() {
+    for (Collective const collective : what_.collectives)
+      for (std::size_t const bytes : what_.bytes) time_size({collective, bytes, what_.seed});
+    group_.barrier();  // memory goes when nobody stores any more
+    return std::move(cells_);
+  }
+
+ private:
+  using Make = std::function<std::unique_ptr<GpuCall>()>;
+
+  // Once for all sizes: a GPU that gives memory back waits for all that runs there, of other ranks too.
+  void take_memory() {
+    std::size_t send = 1, receive = 1;
+    for (Collective const collective : what_.collectives)
+      for (std::size_t const bytes : what_.bytes) {
+        GpuBlocks const blocks({collective, bytes, what_.seed}, what_.mine, group_.rank(), {});
+        send = std::max(send, blocks.sent_bytes());
+        receive = std::max(receive, blocks.received_bytes());
+      }
+    group_.together([&] { memory_ = {side_.bench->take(send), side_.bench->take(receive)}; });
+  }
+
+  void time_size(BlockSizes const& sizes) {
+    GpuBlocks const blocks(sizes, what_.mine, group_.rank(), memory_);
+    std::size_t const first = cells_.size();
+    GpuNeighborCell head;
+    head.collective = sizes.collective;
+    head.bytes = sizes.bytes;
+    auto const time = [&](std::string const& way, std::vector<Trigger> const& triggers, Make const& make) {
+      head.way = way;
+      time_way(head, blocks, triggers, make);
+    };
+    time(grouped_way, rival_triggers(), [&] {
+      if (!grouped_) throw Error(ErrorCode::environment, no_group_);
+      return grouped_call(side_, blocks, *grouped_);
+    });
+    time(library_way, {Trigger::host}, [&] { return library_call(side_, blocks, what_.mine, what_.vendor); });
+    for (GpuNeighborWay const& way : what_.ways) {
+      time(way.name(), queued(),
+           [&] { return exchange_call(side_, blocks, way.transport, way.copy_engine); });
+      if (asks_for(Trigger::kernel))
+        time(way.name(), {Trigger::kernel}, [&] { return in_kernel(way, blocks); });
+    }
+    compare(first);
+    for (std::size_t k = first; k < cells_.size(); ++k) tell_(cells_[k]);
+  }
+
+  std::unique_ptr<GpuCall> in_kernel(GpuNeighborWay const& way, GpuBlocks const& blocks) {
+    if (way.transport != GpuTransport::peer || way.copy_engine)
+      throw Error(ErrorCode::usage, "a kernel carries by stores to peer memory alone (nothing calls " +
+                                        way.name() + " inside it). Use peer.");
+    return kernel_call(side_, blocks);
+  }
+  bool asks_for(Trigger trigger) const {
+    return std::find(what_.triggers.begin(), what_.triggers.end(), trigger) != what_.triggers.end();
+  }
+  std::vector<Trigger> queued() const {
+    std::vector<Trigger> some = what_.triggers;
+    std::erase(some, Trigger::kernel);
+    return some;
+  }
+  // What is inside a kernel is held against a graph.
+  std::vector<Trigger> rival_triggers() const {
+    std::vector<Trigger> some = queued();
+    if (asks_for(Trigger::kernel) && !asks_for(Trigger::graph)) some.push_back(Trigger::graph);
+    return some;
+  }
+
+  void time_way(GpuNeighborCell head, GpuBlocks const& blocks, std::vector<Trigger> const& triggers,
+                Make const& make) {
+    if (triggers.empty()) return;
+    std::unique_ptr<GpuCall> call;
+    group_.barrier();
+    auto const begin = Clock::now();
+    try {
+      call = make();
+    } catch (Error const& error) {
+      head.why = reason_of(error);
+    }
+    head.set_up_s = group_.max(std::chrono::duration<double>(Clock::now() - begin).count());
+    if (call) head.described = call->describe();
+    for (Trigger const trigger : triggers) {
+      GpuNeighborCell& cell = cells_.emplace_back(head);
+      cell.trigger = trigger;
+      if (call) time_cell(cell, blocks, *call);
+    }
+    group_.barrier();  // memory goes when nobody stores any more, and before others wait on the GPU
+    call.reset();
+    group_.barrier();
+  }
+
+  void time_cell(GpuNeighborCell& cell, GpuBlocks const& blocks, GpuCall& call) {
+    try {
+      cell.why = call.prepare(cell.trigger);
+    } catch (Error const& error) {
+      cell.why = reason_of(error);
+    }
+    cell.why = told_by_any(group_, cell.why);
+    if (!cell.why.empty()) return;
+    for (int round = 0; round < 2;
+         ++round)  // both parities; the second one is of what is loaded and connected
+      if (!prove(cell, blocks, call)) return;
+    Protocol mine = protocol_;
+    double const many = std::max(longest_repeat_s / once_s_, double{fewest_steps});
+    cell.steps = mine.steps = static_cast<int>(std::min(many, 1.0 * protocol_.steps));
+    mine.warm_up = std::min(mine.warm_up, mine.steps);
+    cell.timing = call.time(cell.trigger, mine);
+    if (prove(cell, blocks, call)) cell.status = GpuNeighborCell::Status::measured;
+  }
+
+  /// One call with new bytes, and its time. False: the cell says what went wrong.
+  bool prove(GpuNeighborCell& cell, GpuBlocks const& blocks, GpuCall& call) {
+    ++number_;
+    group_.together([&] { blocks.fill(*side_.bench, number_); });
+    auto const begin = Clock::now();
+    std::string refused, wrong;
+    try {
+      call.once(cell.trigger);
+    } catch (Error const& error) {
+      refused = reason_of(error);
+    }
+    once_s_ = group_.max(std::chrono::duration<double>(Clock::now() - begin).count());
+    cell.why = told_by_any(group_, refused);
+    if (!cell.why.empty()) return false;
+    group_.together([&] { wrong = blocks.first_wrong(*side_.bench, number_); });
+    cell.why = told_by_any(group_, wrong);
+    if (cell.why.empty()) return true;
+    cell.status = GpuNeighborCell::Status::wrong;
+    return false;
+  }
+
+  void compare(std::size_t first) {
+    auto const median_of = [&](std::string const& way, Trigger trigger) -> std::optional<double> {
+      for (std::size_t k = first; k < cells_.size(); ++k)
+        if (cells_[k].status == GpuNeighborCell::Status::measured && cells_[k].way == way &&
+            cells_[k].trigger == trigger)
+          return cells_[k].timing.median();
+      return {};
+    };
+    auto const library = median_of(library_way, Trigger::host);
+    for (std::size_t k = first; k < cells_.size(); ++k) {
+      GpuNeighborCell& cell = cells_[k];
+      if (cell.status != GpuNeighborCell::Status::measured) continue;
+      bool const in_kernel = cell.trigger == Trigger::kernel;
+      if (auto const nccl = median_of(grouped_way, in_kernel ? Trigger::graph : cell.trigger))
+        cell.nccl_over = *nccl / cell.timing.median();
+      if (library) cell.library_over = *library / cell.timing.median();
+    }
+  }
+
+  Group& group_;
+  GpuNeighbors const& what_;
+  Protocol protocol_;
+  std::function<void(GpuNeighborCell const&)> const& tell_;
+  GpuSide side_;
+  BlockMemory memory_;
+  std::unique_ptr<gpu::GroupedSends> grouped_;
+  std::string no_group_;
+  std::uint64_t number_ = 0;
+  double once_s_ = 0;  // of the call that was proved last, of the slowest rank
+  std::vector<GpuNeighborCell> cells_;
+};
+
+}  // namespace
+
+char const* name(GpuNeighborCell::Status status) {
+  char const* const names[] = {"measured", "absent", "wrong"};
+  return names[static_cast<int>(status)];
+}
+
+std::vector<GpuNeighborCell> gpu_neighbors(Transport& transport, GpuNeighbors const& what,
+                                           Protocol const& protocol,
+                                           std::function<void(GpuNeighborCell const&)> const& tell) {
+  Group& group = transport.group();
+  group.together([&] {
+    if (std::find(what.bytes.begin(), what.bytes.end(), std::size_t{0}) != what.bytes.end())
+      throw Error(ErrorCode::usage, "a block of 0 bytes (nothing would move). Use 1 or more.");
+  });
+  if (group.sum(static_cast<std::int64_t>(what.mine.destinations.size())) == 0)
+    throw Error(
+        ErrorCode::usage,
+        "a graph without edges between these ranks (nothing would move). Use another --seed or a higher "
+        "--density.");
+  return Session(transport, what, protocol, tell).run();
+}
+
+}  // namespace hostless::bench

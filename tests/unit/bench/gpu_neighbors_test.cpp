@@ -1,0 +1,139 @@
+// Neighbourhood collectives on GPUs that are played (tests/unit/exchange/fake_gpu): what cells say, that wrong bytes
+// are named by rank, neighbour and offset, and how long blocks are.
+#include "bench/neighbor/gpu/gpu_neighbors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+
+#include "wrong_transport.hpp"
+
+namespace hostless::bench {
+namespace {
+
+using Status = GpuNeighborCell::Status;
+
+GpuNeighbors ring_of(int ranks, int rank) {
+  GpuNeighbors what;
+  what.mine = moore(ranks, rank, 1, 1);
+  what.bytes = {8, 4099};
+  what.collectives = {Collective::allgather, Collective::alltoallv};
+  what.triggers = {Trigger::host, Trigger::stream, Trigger::graph, Trigger::kernel};
+  what.ways = {{GpuTransport::host, false}};
+  what.gpus = 2;
+  what.may_share_gpus = true;
+  return what;
+}
+
+/// Those of rank 0, over a transport with a fault.
+std::vector<GpuNeighborCell> cells_of(int ranks, Fault fault) {
+  std::vector<GpuNeighborCell> cells;
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    WrongTransport wrong(transport, fault);
+    std::size_t told = 0;
+    auto mine = gpu_neighbors(wrong, ring_of(ranks, transport.group().rank()), brief(),
+                              [&](GpuNeighborCell const&) { ++told; });
+    EXPECT_EQ(told, mine.size());
+    if (transport.group().rank() == 0) cells = std::move(mine);
+  });
+  return cells;
+}
+
+void expect_measured(GpuNeighborCell const& cell) {
+  EXPECT_EQ(cell.status, Status::measured) << cell.why;
+  expect_times(cell.timing, brief());
+  EXPECT_EQ(cell.described, "played");
+  EXPECT_GE(cell.steps, 3);
+  EXPECT_LE(cell.steps, brief().steps);
+  EXPECT_GT(cell.set_up_s, 0);
+  EXPECT_FALSE(cell.nccl_over);
+  EXPECT_FALSE(cell.library_over);
+}
+
+TEST(GpuNeighbors, CellsComeBySizeWithTheRivalsFirst) {
+  for (int const ranks : {2, 5}) {
+    auto const cells = cells_of(ranks, Fault::none);
+    ASSERT_EQ(cells.size(), 2u * 2u * (3 + 1 + 4));
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      GpuNeighborCell const& cell = cells[k];
+      std::size_t const size = k / 8, of_size = k % 8;
+      EXPECT_EQ(cell.collective, size < 2 ? Collective::allgather : Collective::alltoallv);
+      EXPECT_EQ(cell.bytes, size % 2 == 0 ? 8u : 4099u);
+      EXPECT_EQ(cell.way, of_size < 3 ? grouped_way : of_size == 3 ? library_way : "host");
+      bool const is_recorded =
+          ranks == 2 || cell.trigger != Trigger::graph;  // ranks that share a GPU: the host waits
+      if (of_size >= 4 && cell.trigger != Trigger::kernel && is_recorded) {
+        expect_measured(cell);
+      } else {
+        EXPECT_EQ(cell.status, Status::absent);
+      }
+    }
+    EXPECT_EQ(cells[0].why, "played GPUs have no NCCL");
+    EXPECT_NE(cells[3].why.find("without MPI"), std::string::npos);
+    EXPECT_EQ(cells[6].why, ranks == 2 ? "" : "cannot be recorded in a graph: played");
+    EXPECT_NE(cells[7].why.find("nothing calls host inside it"), std::string::npos);
+  }
+}
+
+TEST(GpuNeighbors, AWrongByteIsNamedByRankNeighbourAndOffset) {
+  std::map<Fault, std::string> const at = {{Fault::other_message, "byte 7"}, {Fault::other_middle, "byte 4"}};
+  for (auto const& [fault, byte] : at) {
+    auto const cells = cells_of(2, fault);
+    EXPECT_EQ(cells[4].status, Status::wrong);
+    EXPECT_EQ(cells[4].why, "rank 0: " + byte + " of the block of 8 bytes from rank 1 is not what was sent");
+  }
+  // What was there before is no byte of what must come.
+  EXPECT_NE(cells_of(2, Fault::late_message)[4].why.find("byte 0 of the block of 8 bytes"),
+            std::string::npos);
+}
+
+TEST(GpuNeighbors, SilenceIsALoss) {
+  expect_error(2, ErrorCode::peer_lost, "a rank was lost", Fault::silence, [](Transport& transport) {
+    Protocol soon = brief();
+    soon.limits = {0.2, 0.2};
+    gpu_neighbors(transport, ring_of(2, transport.group().rank()), soon, [](GpuNeighborCell const&) {});
+  });
+}
+
+TEST(GpuNeighbors, WhatCannotBeIsRefused) {
+  auto const refused = [](std::string const& words, std::function<void(GpuNeighbors&)> const& change) {
+    expect_error(3, ErrorCode::usage, words, Fault::none, [&](Transport& transport) {
+      GpuNeighbors what = ring_of(3, transport.group().rank());
+      change(what);
+      gpu_neighbors(transport, what, brief(), [](GpuNeighborCell const&) {});
+    });
+  };
+  refused("a block of 0 bytes", [](GpuNeighbors& what) { what.bytes = {8, 0}; });
+  refused("a graph without edges", [](GpuNeighbors& what) { what.mine = {}; });
+  refused("3 GPUs (this machine has 2)", [](GpuNeighbors& what) { what.gpus = 3; });
+  refused("some would share one", [](GpuNeighbors& what) { what.may_share_gpus = false; });
+}
+
+// Equal on both sides of an edge by definition; a multiple of a power of two, so that a kernel's words fit.
+TEST(GpuNeighbors, BlocksOfAlltoallvAreAroundTheSize) {
+  for (std::size_t const bytes : {1u, 8u, 1000u, 1024u, 1u << 20}) {
+    BlockSizes const sizes{Collective::alltoallv, bytes, 7};
+    std::size_t least = bytes * 2, most = 0;
+    double sum = 0;
+    int edges = 0;
+    for (int source = 0; source < 16; ++source)
+      for (int target = 0; target < 16; ++target, ++edges) {
+        std::size_t const block = sizes.of(source, target);
+        least = std::min(least, block);
+        most = std::max(most, block);
+        sum += static_cast<double>(block);
+        EXPECT_EQ(block % (bytes >= 128 ? 8 : 1), 0u);
+      }
+    EXPECT_GE(least, std::max<std::size_t>(1, bytes / 3));
+    EXPECT_LE(most, bytes + bytes / 2);
+    if (bytes < 1000) continue;
+    EXPECT_LT(least, most);
+    EXPECT_NEAR(sum / edges, static_cast<double>(bytes), 0.1 * static_cast<double>(bytes));
+    EXPECT_NE(sizes.of(1, 2), (BlockSizes{Collective::alltoallv, bytes, 8}.of(1, 2)));
+  }
+  EXPECT_EQ((BlockSizes{Collective::allgather, 1000, 7}.of(3, 4)), 1000u);
+}
+
+}  // namespace
+}  // namespace hostless::bench
