@@ -30,7 +30,7 @@ GPU_THERE = if [ "$(GPU)" = on ] && ! grep -q ': compiled for' build/gpu-librari
   echo "GPU=on: neither nvcc nor hipcc can be used (build/gpu-libraries.txt says why). Install one, or leave GPU=on out." >&2; \
   exit 1; fi
 
-.PHONY: help demo build tests test test-gpu check install full-product full-queues gpu-full coverage sanitize fuzz bench format clean options
+.PHONY: help demo build tests test test-gpu check install full-product full-queues gpu-full coverage sanitize sanitize-all fuzz bench format clean options
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
@@ -92,6 +92,11 @@ sanitize:  ## tests under address + undefined and thread sanitizers
 	@$(SETUP) ci
 	tools/sanitize.sh asan-ubsan
 	tools/sanitize.sh tsan
+
+sanitize-all:  ## the same with every case, where a commit sees a sample (hours on two cores)
+	@$(SETUP) ci
+	tools/sanitize.sh asan-ubsan --all
+	tools/sanitize.sh tsan --all
 
 fuzz:  ## every fuzz target for FUZZ_SECONDS (60)
 	@$(SETUP) ci

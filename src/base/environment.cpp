@@ -74,7 +74,8 @@ bool is_of_others(std::string const& name) {
                                       "GPU",         "GPU_ALONE",   "GPU_QUICK",          "SANITIZE",
                                       "NVCC",        "HIPCC",       "CUDA_ARCHITECTURES", "HIP_ARCHITECTURES",
                                       "PLAYED_GPU",  "OF_TESTS",    "QUEUE_PROGRAMS",     "QUEUE_SEED",
-                                      "QUEUE_HANGS", "QUEUE_KILLS", "TEST_PLUGINS",       "UNDER_A_TOOL"};
+                                      "QUEUE_HANGS", "QUEUE_KILLS", "TEST_PLUGINS",       "TEST_SAMPLE",
+                                      "UNDER_A_TOOL"};
   return std::any_of(std::begin(names), std::end(names), [&](char const* one) { return name == one; });
 }
 

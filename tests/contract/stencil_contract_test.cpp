@@ -17,6 +17,7 @@
 #include "hostless/stencil/body.hpp"
 #include "hostless/stencil/catalogue.hpp"
 #include "hostless/stencil/stencil.hpp"
+#include "sample.hpp"
 #include "stencil_oracle.hpp"
 
 namespace hostless::contract {
@@ -188,6 +189,8 @@ std::vector<Point> points() {
   std::vector<Point> found = cover_pairs(sizes);
   add_once_wrong(found);
   add_shared(found);
+  std::size_t number = 0;
+  std::erase_if(found, [&](Point const&) { return !test::is_tried(number++, 2); });
   return found;
 }
 

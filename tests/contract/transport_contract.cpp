@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "hostless/base/wait.hpp"
+#include "sample.hpp"
 #include "transport_contract_parts.hpp"
 
 namespace hostless::contract {
@@ -158,7 +159,7 @@ void drive(Transport& transport, Links const& links, std::uint32_t epochs, bool 
 void ring_case(Transport& t) { drive(t, ring(t.group().size(), 37), 50, false); }
 void all_to_all_case(Transport& t) { drive(t, all_to_all(t.group().size()), 50, false); }
 void delays_case(Transport& t) {
-  drive(t, irregular(t.group().size(), 7), 200, true);
+  drive(t, irregular(t.group().size(), 7), test::of_all(200u, 40u), true);
   for (unsigned seed = 0; seed < 5; ++seed) drive(t, irregular(t.group().size(), seed), 4, false);
 }
 

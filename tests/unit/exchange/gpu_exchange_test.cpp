@@ -13,6 +13,7 @@
 #include "host_ranks.hpp"
 #include "played_memory.hpp"
 #include "random_plans.hpp"
+#include "sample.hpp"
 
 extern "C" int fake_gpu_of(void const* address) {
   return hostless::testing::PlayedMemory::device_of(address);
@@ -130,7 +131,7 @@ std::string try_plans(Transport& transport, GpuTransport by, int plans) {
   return text;
 }
 
-constexpr int plans = HOSTLESS_THREAD_SANITIZER ? 20 : 200;
+int plans() { return test::of_all(200, 20); }
 
 class OfThreads : public ::testing::TestWithParam<test::Ranks> {};
 INSTANTIATE_TEST_SUITE_P(GpuExchange, OfThreads,
@@ -147,7 +148,7 @@ TEST_P(OfThreads, EveryByteComes) {
     std::mutex guard;
     std::string text;
     test::tested_transport(name).run(ranks, [&](Transport& transport) {
-      std::string const mine = try_plans(transport, by, plans);
+      std::string const mine = try_plans(transport, by, plans());
       std::lock_guard const lock(guard);
       text += mine;
     });

@@ -7,6 +7,7 @@
 #include "hostless/exchange/gpu_exchange.hpp"
 #include "played_memory.hpp"
 #include "random_neighborhoods.hpp"
+#include "sample.hpp"
 
 namespace hostless {
 namespace {
@@ -38,7 +39,7 @@ std::string try_on_gpu(Transport& transport, GpuTransport by, unsigned number) {
 TEST(GpuExchange, NeighbourhoodCollectivesLeaveGapsAsTheyAre) {
   std::mutex guard;
   std::string text;
-  int const collectives = HOSTLESS_THREAD_SANITIZER ? 10 : 60;
+  int const collectives = test::of_all(60, 10);
   auto const all = [&](int ranks, char const* over, GpuTransport by) {
     test::tested_transport(over).run(ranks, [&, ranks, by](Transport& transport) {
       for (int k = 0; k < collectives; ++k) {

@@ -13,6 +13,7 @@
 #include "host_ranks.hpp"
 #include "hostless/plan/checker.hpp"
 #include "random_neighborhoods.hpp"
+#include "sample.hpp"
 
 namespace hostless {
 namespace {
@@ -263,8 +264,6 @@ TEST(NeighborhoodRefuses, WhatExchangesRefuse) {
 
 // ---- random graphs
 
-constexpr bool is_slow = HOSTLESS_THREAD_SANITIZER || HOSTLESS_ADDRESS_SANITIZER;
-
 class Threads : public ::testing::TestWithParam<test::Ranks> {};
 INSTANTIATE_TEST_SUITE_P(RandomNeighborhood, Threads,
                          ::testing::ValuesIn(test::with_ranks(test::names_with_threads(), {1, 2, 3, 6, 16})),
@@ -272,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(RandomNeighborhood, Threads,
 
 TEST_P(Threads, EveryByteComes) {
   auto const& [name, count] = GetParam();
-  int const collectives = (count == 16 ? 12 : 120) / (is_slow ? 6 : 1);
+  int const collectives = (count == 16 ? 12 : 120) / test::of_all(1, 6);
   std::mutex guard;
   std::string text;
   test::tested_transport(name).run(count, [&](Transport& transport) {
@@ -294,7 +293,7 @@ INSTANTIATE_TEST_SUITE_P(RandomNeighborhood, Processes,
 
 TEST_P(Processes, EveryByteComes) {
   auto const& [name, count] = GetParam();
-  std::string const collectives = is_slow ? "10" : "60";
+  std::string const collectives = std::to_string(test::of_all(60, 10));
   auto const beside_mpi =
       std::filesystem::path(test::own_path()).parent_path() / ("neighborhood_mpi_" + name);
   if (!std::filesystem::exists(beside_mpi)) {

@@ -10,13 +10,16 @@
 
 #include "host_ranks.hpp"
 #include "random_plans.hpp"
+#include "sample.hpp"
 
 namespace hostless {
 namespace {
 
 constexpr int ranks = 3;
-constexpr int plans_on_threads = HOSTLESS_THREAD_SANITIZER ? 100 : 1000;
-int plans_on_processes(HostTransport const& transport) { return transport.spins ? 200 : 1000; }
+int plans_on_threads() { return test::of_all(1000, 100); }
+int plans_on_processes(HostTransport const& transport) {
+  return test::of_all(transport.spins ? 200 : 1000, 100);
+}
 
 /// All the plans; what is wrong on this rank.
 std::string try_plans(Transport& transport, int plans) {
@@ -38,7 +41,7 @@ TEST_P(Threads, EveryByteComes) {
   std::mutex guard;
   std::string text;
   test::tested_transport(name).run(count, [&, count = count](Transport& transport) {
-    std::string const mine = try_plans(transport, count == ranks ? plans_on_threads : 60);
+    std::string const mine = try_plans(transport, count == ranks ? plans_on_threads() : test::of_all(60, 20));
     std::lock_guard const lock(guard);
     text += mine;
   });

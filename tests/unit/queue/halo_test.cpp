@@ -16,6 +16,7 @@
 #include "halos/queue_halos.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/base/wait.hpp"
+#include "sample.hpp"
 
 namespace hostless {
 namespace {
@@ -85,8 +86,8 @@ TEST(QueueHalo, RandomGridsAreThoseOfGlobalIndices) {
       t.group().barrier();
       Queue queue;
       std::string const wrong =
-          test::run_random_halos(communicator, t.group(), queue, 100 * static_cast<std::uint64_t>(ranks), 16,
-                                 [](std::function<void()> const& steps) {
+          test::run_random_halos(communicator, t.group(), queue, 100 * static_cast<std::uint64_t>(ranks),
+                                 test::of_all(16, 4), [](std::function<void()> const& steps) {
                                    steps();
                                    return 1;
                                  });
