@@ -435,10 +435,14 @@ std::string run_random_programs(Communicator& communicator, Group& group, Seeds 
   auto const began = std::chrono::steady_clock::now();
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     std::string const wrong = run_random_program(communicator, group, seed, drawn);
-    if (!wrong.empty())
+    if (!wrong.empty()) {
+      // Also where what another rank has made of it is all that is told.
+      std::fprintf(stderr, "seed %llu, rank %d of %d: %s\n", static_cast<unsigned long long>(seed),
+                   group.rank(), group.size(), wrong.c_str());
       return "seed " + std::to_string(seed) + ", rank " + std::to_string(group.rank()) + " of " +
              std::to_string(group.size()) + ": " + wrong +
              "\nAgain: HOSTLESS_QUEUE_SEED=" + std::to_string(seed) + " " + how;
+    }
   }
   std::chrono::duration<double> const took = std::chrono::steady_clock::now() - began;
   if (group.rank() == 0)

@@ -181,6 +181,13 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, Sh
   return Progress::done;
 }
 
+/// By one thread, until a start has counted. Its blocks wait for nobody; those of a lost queue count nothing.
+__device__ __forceinline__ void await_start(QueueWords const& queue, SideWords const* own,
+                                            std::uint64_t epoch) {
+  while (load_strong(&own->starts) >> share_bits < epoch && load_strong(queue.lost) == 0) {
+  }
+}
+
 /// By one of the blocks that wait together: a thread of the first for each end that others reach, and all of them
 /// for what lies in slots.
 ///
@@ -222,6 +229,8 @@ __device__ __forceinline__ void wait_by_block(QueueCall<capacity> const& call, S
     }
     return;
   }
+  // What the host sees of a wait is that its start is over too, whose blocks may be at work in this kernel.
+  if (waits && work.block == 0) await_start(call.queue, call.end[mine].own(), epoch);
   let_next_kernel_come();  // not before: it may be what another rank of this GPU has to have room for
   if (waits) add_share(&call.end[mine].own()->waits, work.share());
   end_taking();
