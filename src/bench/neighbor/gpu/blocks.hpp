@@ -66,8 +66,6 @@ class GpuBlocks final : public GpuCollective {
   /// mine  outlives it
   GpuBlocks(BlockSizes const& sizes, Neighbors const& mine, int rank, BlockMemory const& memory);
 
-  std::size_t sent_bytes() const { return sent_bytes_; }  ///< of memory
-  std::size_t received_bytes() const { return received_bytes_; }
   NeighborCollective plan(Transport& transport) const override;
   void by_library(LibraryNeighbors& library) const override;
   void fill(gpu::Workbench& bench, std::uint64_t number) const override;
