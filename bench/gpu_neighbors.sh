@@ -4,7 +4,7 @@
 #   bench/gpu_neighbors.sh FOLDER
 # FOLDER  what `cmake --build build --target device_suite` made, with the GPU libraries beside the program `hostless`
 # JSON goes to OUT (./neighbors), a file for each start of the program; one table of all of them is printed in the end. Two ranks
-# have a GPU each; 4 and 8 are virtual, several on each GPU. Under mpirun, where there is one, messages are Open MPI's:
+# have a GPU each, and multiply a matrix too; 4 and 8 are virtual, several on each GPU. Under mpirun, where there is one, messages are Open MPI's:
 # `host` stages them. GPU_MPIRUN names the mpirun of an MPI that takes device memory, with options of its own, as
 # GPU_MPIRUN='/opt/ompi/bin/mpirun --mca pml ucx': its libraries are looked for beside it. SIZES in place of 1 KiB to 64 MiB.
 # Exit code: the largest of all starts, 1 where a byte came wrong; 3: fewer than two GPUs are seen.
@@ -22,7 +22,8 @@ export NCCL_NVLS_ENABLE=0 CUDA_DEVICE_MAX_CONNECTIONS=32
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 sizes=${SIZES:-1024,4096,16384,65536,262144,1048576,4194304,16777216,67108864}
-brief=(--gpus 2 --sizes "$sizes" --steps 50 --repeat 3)
+brief=(--gpus 2 --steps 50 --repeat 3)
+all_pairs=(--pattern rsg --density 1 --sizes "$sizes")
 whole=235 began=$SECONDS code=0 files=()
 # try NAME SECONDS WORDS...: those before -- start the program; a table, its JSON and what it took
 try() {
@@ -38,18 +39,19 @@ try() {
   if [ "$ended" -gt "$code" ]; then code=$ended; fi
   if [ -s "$out/$name.json" ]; then files+=("$out/$name.json"); fi
 }
-rm -f "$out"/{two,mpi,gpu-mpi,four,eight}.json
-try two 80 -- --pattern rsg --density 1 --gpu-transport peer,copies,nccl,host
+rm -f "$out"/{two,mpi,gpu-mpi,product,four,eight}.json
+try two 80 -- "${all_pairs[@]}" --gpu-transport peer,copies,nccl,host
 if command -v mpirun >/dev/null; then
-  try mpi 45 mpirun -n 2 -- --pattern rsg --density 1 --gpu-transport mpi,host --triggers host,stream,graph
+  try mpi 45 mpirun -n 2 -- "${all_pairs[@]}" --gpu-transport mpi,host --triggers host,stream,graph
 fi
 if [ -n "${GPU_MPIRUN:-}" ]; then
   read -ra start <<<"$GPU_MPIRUN"
   libraries=$(cd "$(dirname "${start[0]}")/../lib" && pwd)
   LD_LIBRARY_PATH=$libraries:$LD_LIBRARY_PATH try gpu-mpi 60 "${start[@]}" -n 2 -- \
-    --pattern rsg --density 1 --gpu-transport peer,mpi,host --triggers host,stream,graph
+    "${all_pairs[@]}" --gpu-transport peer,mpi,host --triggers host,stream,graph
 fi
-try four 60 -- --ranks 4 --oversubscribe --pattern rsg --density 0.7 --gpu-transport peer,host
-try eight 60 -- --ranks 8 --oversubscribe --pattern moore --dimension 1 --gpu-transport peer,host
+try product 20 -- crack --pattern spmm --columns 64 --gpu-transport peer,nccl,host --triggers host,stream,graph
+try four 60 -- --ranks 4 --oversubscribe --pattern rsg --density 0.7 --sizes "$sizes" --gpu-transport peer,host
+try eight 60 -- --ranks 8 --oversubscribe --pattern moore --dimension 1 --sizes "$sizes" --gpu-transport peer,host
 if [ ${#files[@]} -gt 0 ]; then python3 "$source/bench/gpu/neighbor_table.py" "${files[@]}"; fi
 exit "$code"

@@ -5,7 +5,7 @@ set(hostless_gpu_sources  # below src/
     transport/stream/stream_endpoint transport/stream/stream_transports transport/stream/hosted_stream
     transport/stream/known_transports transport/memory/borrowing transport/memory/opened_memory transport/memory/paths
     exchange/duty_share.cpp exchange/gpu/added_items exchange/gpu/bound_exchange exchange/gpu/exchange_steps exchange/gpu/grouped_sends exchange/gpu/item_list exchange/gpu/kernel_window exchange/gpu/packed_items
-    exchange/gpu/solver_exchange exchange/gpu/workbench
+    exchange/gpu/solver_exchange exchange/gpu/sparse_product exchange/gpu/workbench
     queue/gpu/bench_kernels queue/gpu/group_ranks queue/gpu/halo_kernels queue/gpu/message_kernels queue/gpu/message_pool queue/gpu/messages queue/gpu/stream_bench
     run/gpu/peer_window run/gpu/stamps run/gpu/merge_product run/gpu/vendor_product
     solve/gpu/bound_solve solve/gpu/communication solve/gpu/instances solve/gpu/library solve/gpu/runner solve/gpu/run_persistent solve/gpu/run_stream

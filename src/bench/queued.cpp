@@ -128,6 +128,7 @@ void QueuedExchanges::add(ExchangePlan const& plan, std::vector<Field> const& fi
 
 void QueuedExchanges::queue() {
   for (auto const& exchange : exchanges_) exchange->enqueue(bench().stream());
+  if (follow_) follow_();
 }
 
 bool QueuedExchanges::test() {

@@ -95,6 +95,8 @@ class QueuedExchanges final : public QueuedSteps {
   /// Collective. The fields lie in memory of bench(). A step has it after those that were added before.
   void add(ExchangePlan const& plan, std::vector<Field> const& fields);
   std::string describe() const override { return exchanges_.front()->describe(); }
+  /// What queues on the stream what follows the exchanges of a step.
+  void then(std::function<void()> follow) { follow_ = std::move(follow); }
 
  private:
   void queue() override;
@@ -105,6 +107,7 @@ class QueuedExchanges final : public QueuedSteps {
 
   GpuExchangeOptions options_;
   std::vector<std::unique_ptr<GpuExchange>> exchanges_;
+  std::function<void()> follow_;
 };
 
 /// Every way of queuing what `add` adds: on a stream, in a graph, and by peer with the copy engine. prove is

@@ -219,6 +219,27 @@ class OnGpus(Command):
         self.assertAlmostEqual(ours["nccl_over_it"], theirs["median_us"] / ours["median_us"])
         self.assertIsNone(ours["library_over_it"])
 
+    def test_products_are_multiplied_by_a_kernel(self):
+        self.write("A.mtx", market(chain(13), 13))
+        words = ("bench", "neighbor", "A.mtx", "--gpus", 2, "--pattern", "spmm", "--columns", 3, *FEW, "--gpu-transport", "host", "--triggers", "host,stream,graph,kernel")
+        report = self.json_of(*words, environment={**PLAYED, "PLAYED_NCCL": "right"})
+        self.assertEqual([report[key] for key in ("matrix", "rows", "entries", "columns", "edges", "gpus")], ["A.mtx", 13, 37, 3, 2, 2])
+        rows = {(row["collective"], row["way"], row["trigger"]): row for row in report["neighbor"]}
+        for gather, gathered in (("blocks", 13), ("rows", 2)):  # of 6 and 7 rows
+            for trigger in self.TRIGGERS[:3]:
+                row = rows[gather, "host", trigger]
+                self.assertEqual((row["status"], row["bytes"]), ("measured", gathered * 3 * 8))
+                self.assertEqual(row["nccl_over_it"] is None, gather == "rows")
+            self.assertIn("a kernel", rows[gather, "host", "kernel"]["error"])
+        theirs, ours = rows["blocks", "nccl grouped", "stream"], rows["blocks", "host", "stream"]
+        together = [row["set_up_us"] + 2 * row["median_us"] for row in (theirs, ours)]
+        self.assertAlmostEqual(ours["nccl_over_it_with_set_up"], together[0] / together[1])
+        self.assertIn("whole blocks", rows["rows", "nccl grouped", "stream"]["error"])
+        alone = self.json_of(*words, "--gather", "rows", "--ranks", 3, "--oversubscribe", environment=PLAYED)
+        self.assertEqual({row["collective"] for row in alone["neighbor"]}, {"rows"})
+        wrong = self.run_it(*words, "--gather", "blocks", code=1, environment={**PLAYED, "PLAYED_NCCL": "wrong"})
+        self.assertIn("wrong: rank 1: value (6, 2) of the product is", wrong.stdout)
+
     def test_a_wrong_byte_is_exit_code_1(self):
         words = (*self.RING, "--gpu-transport", "host", "--triggers", "host,graph", "--collective", "allgather")
         _, rows = self.cells_of(*words, code=1, environment={"PLAYED_NCCL": "wrong"})
@@ -267,7 +288,7 @@ class OnGpus(Command):
                             (("--gpus", 2, "--triggers", "moon"), "--triggers: 'moon'"), (("--gpus", 2, "--gpu-transport", "host,pigeon"), "--gpu-transport: 'pigeon'"),
                             (("--gpus", 2, "--collective", "alltoall"), "--collective: 'alltoall'"), (("--gpus", 2, "--ways", "direct"), "--ways with --gpus"),
                             (("--gpus", 2, "--ranks-per-node", 1), "--ranks-per-node with --gpus"), (("--gpus", 2, "--density", "0"), "a graph without edges"),
-                            (("ccc_G_06", "--gpus", 2, "--pattern", "spmm"), "--pattern spmm with --gpus"),
+                            (("ccc_G_06", "--gpus", 2, "--pattern", "spmm", "--collective", "allgather"), "--collective with --pattern spmm"),
                             (("--gpus", 2, "--ranks", 3, *self.RING), "3 ranks on 2 GPUs"), (("--gpus", 3, *self.RING), "3 GPUs (this machine has 2)")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, "bench", "neighbor", *words, quiet=False, environment=PLAYED))

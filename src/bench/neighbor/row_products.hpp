@@ -29,6 +29,9 @@ struct RowProduct : NeighborWays {
   std::int64_t columns = 1;
 };
 
+/// Errors  usage  those of row_product
+void check_product(RowProduct const& what, int ranks);
+
 /// Ways take turns as those of neighbor_allgather do; a call gathers and multiplies. Before and behind the timed
 /// ones B has values that follow from row, column and round, and every value of Y is held against the product
 /// that a rank forms by itself from these: equal bits, as both add up in the order of A's row.

@@ -7,6 +7,7 @@
 #include "device/graph.hpp"
 #include "device/on_device.hpp"
 #include "exchange/gpu/exchange_steps.hpp"
+#include "exchange/gpu/sparse_product.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -64,6 +65,10 @@ class Bench final : public Workbench {
   int most_step_blocks() override {
     OnDevice const on(device_);
     return gpu::most_step_blocks(device_);
+  }
+  void queue_product(SparseProduct const& product) override {
+    OnDevice const on(device_);
+    queue_sparse_product(product, stream_->get());
   }
 
  private:

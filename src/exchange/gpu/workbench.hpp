@@ -1,12 +1,24 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
 #include "hostless/exchange/kernel_view.hpp"
 
 namespace hostless::gpu {
+
+/// y = A b with A sparse, b and y dense; all of it in memory of the GPU.
+struct SparseProduct {
+  std::int64_t rows = 0, columns = 1;    ///< of y
+  std::int64_t const* offset = nullptr;  ///< [rows + 1] entries in front of each row
+  std::int64_t const* first =
+      nullptr;                    ///< [entries] where the row of b that an entry takes begins, in values
+  double const* value = nullptr;  ///< [entries]
+  double const* b = nullptr;
+  double* y = nullptr;  ///< [rows * columns]
+};
 
 /// Memory, a stream and a graph of one GPU, for programs without a runtime of the vendor's.
 class Workbench {
@@ -32,6 +44,8 @@ class Workbench {
   virtual void queue_steps(kernel::KernelExchange const& exchange, void const* send, void* receive,
                            int steps) = 0;
   virtual int most_step_blocks() = 0;
+  /// On the stream, as exchanges are.
+  virtual void queue_product(SparseProduct const& product) = 0;
 };
 
 /// Inside a GPU library.

@@ -33,8 +33,7 @@ std::vector<GpuNeighborCell> cells_of(int ranks) {
 
 /// Ranks that share a GPU wait for the host between kernels, so no graph has that; copies are in none.
 bool must_be_measured(GpuNeighborCell const& cell, bool share) {
-  bool const words =
-      cell.collective == bench::Collective::allgather || cell.bytes >= 128;  // a kernel's have 8 bytes
+  bool const words = cell.what == "allgather" || cell.bytes >= 128;  // a kernel's have 8 bytes
   if (cell.way == "peer") return cell.trigger != Trigger::kernel || words;
   if (cell.way == "copies") return cell.trigger == Trigger::host || cell.trigger == Trigger::stream;
   return cell.way == "host" && cell.trigger != Trigger::kernel && !(share && cell.trigger == Trigger::graph);

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "hostless/base/rows.hpp"
 #include "wrong_transport.hpp"
 
 namespace hostless::bench {
@@ -49,6 +50,7 @@ void expect_measured(GpuNeighborCell const& cell) {
   EXPECT_GT(cell.set_up_s, 0);
   EXPECT_FALSE(cell.nccl_over);
   EXPECT_FALSE(cell.library_over);
+  EXPECT_FALSE(cell.nccl_over_with_set_up);
 }
 
 TEST(GpuNeighbors, CellsComeBySizeWithTheRivalsFirst) {
@@ -58,7 +60,7 @@ TEST(GpuNeighbors, CellsComeBySizeWithTheRivalsFirst) {
     for (std::size_t k = 0; k < cells.size(); ++k) {
       GpuNeighborCell const& cell = cells[k];
       std::size_t const size = k / 8, of_size = k % 8;
-      EXPECT_EQ(cell.collective, size < 2 ? Collective::allgather : Collective::alltoallv);
+      EXPECT_EQ(cell.what, size < 2 ? "allgather" : "alltoallv");
       EXPECT_EQ(cell.bytes, size % 2 == 0 ? 8u : 4099u);
       EXPECT_EQ(cell.way, of_size < 3 ? grouped_way : of_size == 3 ? library_way : "host");
       bool const is_recorded =
@@ -86,6 +88,71 @@ TEST(GpuNeighbors, AWrongByteIsNamedByRankNeighbourAndOffset) {
   // What was there before is no byte of what must come.
   EXPECT_NE(cells_of(2, Fault::late_message)[4].why.find("byte 0 of the block of 8 bytes"),
             std::string::npos);
+}
+
+/// Two rows of each rank, whose columns are those of the rank and the one behind it.
+class TwoRows final : public RowSource {
+ public:
+  TwoRows(int ranks, int rank) : ranks_(ranks), rank_(rank) {}
+  std::int64_t global_rows() const override { return 2 * ranks_; }
+  std::int64_t first_row() const override { return 2 * rank_; }
+  std::int64_t last_row() const override { return 2 * rank_ + 2; }
+  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
+    out.clear();
+    for (std::int64_t row = first; row < first + count; ++row) {
+      for (std::int64_t const column : {row, row + 2}) {
+        if (column >= global_rows() || row == 0) continue;
+        out.column.push_back(column);
+        out.value.push_back(1.0 / static_cast<double>(3 * row + column));
+      }
+      out.offset.push_back(static_cast<std::int64_t>(out.column.size()));
+    }
+  }
+
+ private:
+  std::int64_t ranks_;
+  int rank_;
+};
+
+std::vector<GpuNeighborCell> products_of(int ranks, Fault fault) {
+  std::vector<GpuNeighborCell> cells;
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    WrongTransport wrong(transport, fault);
+    Group& group = transport.group();
+    GpuRowProduct what;
+    static_cast<GpuNeighborWays&>(what) = ring_of(ranks, group.rank());
+    what.product.block = block_of_rows(group, TwoRows(ranks, group.rank()));
+    what.product.mine = neighbors_of(group, what.product.block);
+    what.product.columns = 3;
+    auto mine = gpu_row_product(wrong, what, brief(), [](GpuNeighborCell const&) {});
+    if (group.rank() == 0) cells = std::move(mine);
+  });
+  return cells;
+}
+
+// Rank 0 needs the row 3 of rank 1 alone, the block has two.
+TEST(GpuNeighbors, ProductsGatherBlocksOrRows) {
+  for (int const ranks : {2, 3}) {
+    auto const cells = products_of(ranks, Fault::none);
+    ASSERT_EQ(cells.size(), 2u * (3 + 1 + 4));
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      GpuNeighborCell const& cell = cells[k];
+      bool const blocks = k < 8;
+      EXPECT_EQ(cell.what, blocks ? "blocks" : "rows");
+      EXPECT_EQ(cell.bytes, 8u * 3 *
+                                (blocks ? 2u * static_cast<unsigned>(ranks - 1)
+                                        : 2u * static_cast<unsigned>(ranks - 1) - 1));
+      bool const is_recorded = ranks == 2 || cell.trigger != Trigger::graph;
+      if (cell.way == "host" && cell.trigger != Trigger::kernel && is_recorded) expect_measured(cell);
+      EXPECT_TRUE(cell.way == "host" || cell.status == Status::absent);
+    }
+  }
+}
+
+TEST(GpuNeighbors, AWrongValueOfAProductIsNamed) {
+  auto const cells = products_of(2, Fault::late_message);
+  EXPECT_EQ(cells[4].status, Status::wrong);
+  EXPECT_NE(cells[4].why.find("rank 0: value (1, 0) of the product is "), std::string::npos) << cells[4].why;
 }
 
 TEST(GpuNeighbors, SilenceIsALoss) {

@@ -115,11 +115,13 @@ std::unique_ptr<RowSource> open_matrix(NeighborOptions const& o, Group& group, s
   return input.open(group, nullptr, 0, Symmetry::any);
 }
 
-TimedWays time_product(NeighborOptions const& o, Transport& transport, Json& report, std::string& what) {
+/// Of spmm and spmv; adds what it is to the report. Collective.
+bench::RowProduct product_of(NeighborOptions const& o, Transport& transport, Json& report,
+                             std::string& what) {
   Group& group = transport.group();
   std::string described;
   auto const source = open_matrix(o, group, described);
-  bench::RowProduct product{neighbor_ways(o, transport), bench::block_of_rows(group, *source), {}, 1};
+  bench::RowProduct product{{}, bench::block_of_rows(group, *source), {}, 1};
   product.mine = bench::neighbors_of(group, product.block);
   if (o.pattern == "spmm") product.columns = o.columns;
   std::int64_t const entries = group.sum(product.block.rows.offset.back());
@@ -131,6 +133,12 @@ TimedWays time_product(NeighborOptions const& o, Transport& transport, Json& rep
   report["edges"] = group.sum(static_cast<std::int64_t>(product.mine.destinations.size()));
   what = fmt::format("product of {} ({}, {}) with {}", o.matrix, counted(product.block.global_rows, "row"),
                      counted(entries, "entry", "entries"), counted(product.columns, "column"));
+  return product;
+}
+
+TimedWays time_product(NeighborOptions const& o, Transport& transport, Json& report, std::string& what) {
+  bench::RowProduct product = product_of(o, transport, report, what);
+  static_cast<bench::NeighborWays&>(product) = neighbor_ways(o, transport);
   return {product, bench::row_product(transport, product, o.common.measure.protocol)};
 }
 
@@ -141,11 +149,14 @@ int time_neighbors(NeighborOptions const& o, Transport& transport) {
   Table const table(o.common, transport);
   Json report = bench_report("neighbor", o.common.provenance, transport);
   report["pattern"] = o.pattern;
+  std::string what;
+  if (o.common.gpus > 0 && o.multiplies())
+    return time_product_on_gpus(o.common, o.on_gpus, product_of(o, transport, report, what), o.gather,
+                                transport, report);
   if (o.common.gpus > 0) {
     bench::Neighbors const mine = neighbors_in(o, group, report);
     return time_neighbors_on_gpus(o.common, o.on_gpus, {mine, o.seed}, transport, report);
   }
-  std::string what;
   auto const [with, timings] =
       o.multiplies() ? time_product(o, transport, report, what) : time_allgather(o, transport, report, what);
   report["steps"] = o.common.measure.protocol.steps;
@@ -238,6 +249,7 @@ void check_options(NeighborOptions const& o, CLI::App const& c) {
                                 {"--sizes", {"rsg", "moore"}},
                                 {"--columns", {"spmm"}},
                                 {"--gather", {"spmm", "spmv"}},
+                                {"--collective", {"rsg", "moore"}},
                                 {"matrix", {"spmm", "spmv"}}})
     if (c.count(one.option) > 0 && !(o.common.gpus > 0 && one.option == std::string_view("--seed")) &&
         std::find(one.patterns.begin(), one.patterns.end(), o.pattern) == one.patterns.end())
@@ -249,12 +261,6 @@ void check_options(NeighborOptions const& o, CLI::App const& c) {
                 fmt::format("--pattern {} without a matrix is refused (it is what is multiplied). Name a "
                             "file, a preset or one of {}.",
                             o.pattern, fmt::join(graph_names(), ", ")));
-  if (o.common.gpus > 0 && o.multiplies())
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("--pattern {} with --gpus is refused (products are of processors). Use rsg or moore, "
-                    "or drop --gpus.",
-                    o.pattern));
   check_neighbor_gpu_options(o.common, c);
 }
 

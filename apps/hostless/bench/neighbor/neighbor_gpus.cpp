@@ -64,8 +64,10 @@ std::vector<T> or_all(std::vector<T> const& chosen, Known const& known) {
   return chosen.empty() ? std::vector<T>(std::begin(known), std::end(known)) : chosen;
 }
 
+Json json_of(std::optional<double> const& value) { return value ? Json(*value) : Json(); }
+
 Json row_of(GpuNeighborCell const& cell) {
-  Json row = {{"collective", name(cell.collective)},
+  Json row = {{"collective", cell.what},
               {"bytes", cell.bytes},
               {"way", cell.way},
               {"trigger", name(cell.trigger)},
@@ -78,25 +80,29 @@ Json row_of(GpuNeighborCell const& cell) {
   add_times(row, cell.timing);
   row["steps"] = cell.steps;
   row["set_up_us"] = us * cell.set_up_s;
-  row["nccl_over_it"] = cell.nccl_over ? Json(*cell.nccl_over) : Json();
-  row["library_over_it"] = cell.library_over ? Json(*cell.library_over) : Json();
+  row["nccl_over_it"] = json_of(cell.nccl_over);
+  row["library_over_it"] = json_of(cell.library_over);
+  row["nccl_over_it_with_set_up"] = json_of(cell.nccl_over_with_set_up);
+  row["library_over_it_with_set_up"] = json_of(cell.library_over_with_set_up);
   return row;
 }
 
 std::string head_of_cells() {
-  return fmt::format("{:9} {:>9} {:12} {:7} {:>10} {:>10} {:>10} {:>7} {:>9} {:>10}", "", "bytes", "way",
-                     "trigger", "best us", "median us", "worst us", "nccl/", "library/", "set-up us");
+  return fmt::format("{:9} {:>9} {:12} {:7} {:>10} {:>10} {:>10} {:>7} {:>9} {:>9} {:>9} {:>10}", "", "bytes",
+                     "way", "trigger", "best us", "median us", "worst us", "nccl/", "w. set-up", "library/",
+                     "w. set-up", "set-up us");
 }
 
 std::string line_of(GpuNeighborCell const& cell) {
   std::string const head =
-      fmt::format("{:9} {:>9} {:12} {:7}", name(cell.collective), cell.bytes, cell.way, name(cell.trigger));
+      fmt::format("{:9} {:>9} {:12} {:7}", cell.what, cell.bytes, cell.way, name(cell.trigger));
   if (cell.status == GpuNeighborCell::Status::wrong) return fmt::format("{} wrong: {}", head, cell.why);
   auto const ratio = [](std::optional<double> const& value) {
     return value ? fmt::format("{:.2f}", *value) : std::string();
   };
-  return fmt::format("{} {} {:>7} {:>9} {:10.1f}", head, times_of(cell.timing), ratio(cell.nccl_over),
-                     ratio(cell.library_over), us * cell.set_up_s);
+  return fmt::format("{} {} {:>7} {:>9} {:>9} {:>9} {:10.1f}", head, times_of(cell.timing),
+                     ratio(cell.nccl_over), ratio(cell.nccl_over_with_set_up), ratio(cell.library_over),
+                     ratio(cell.library_over_with_set_up), us * cell.set_up_s);
 }
 
 /// What is absent for one reason has one line, for all triggers, sizes and collectives.
@@ -164,35 +170,39 @@ void take_neighbor_gpu_defaults(MessageOptions& common, CLI::App const& command)
   if (command.count("--steps") == 0) common.measure.protocol.steps = usual_steps;
 }
 
-int time_neighbors_on_gpus(MessageOptions const& common, NeighborGpuOptions const& o,
-                           NeighborGraph const& graph, Transport& transport, Json& report) {
+namespace {
+
+bench::GpuNeighborWays ways_of(MessageOptions const& common, NeighborGpuOptions const& o,
+                               Transport& transport) {
+  bench::GpuNeighborWays with;
+  with.triggers = or_all(o.triggers, all_triggers);
+  with.ways = or_all(o.ways, all_gpu_ways());
+  with.gpus = common.gpus;
+  with.may_share_gpus = common.oversubscribe;
+  if (transport.capabilities().transport == "mpi") with.vendor = mpi_vendor_of_this_process();
+  return with;
+}
+
+using Tell = std::function<void(GpuNeighborCell const&)>;
+
+/// Table, JSON and exit code of what `time` tells.
+int report_cells(MessageOptions const& common, std::string const& what, Transport& transport, Json& report,
+                 std::function<std::vector<GpuNeighborCell>(Tell const&)> const& time) {
   Group& group = transport.group();
-  bench::GpuNeighbors what;
-  what.mine = graph.mine;
-  what.seed = graph.seed;
-  what.bytes = common.sizes;
-  what.collectives = or_all(o.collectives, all_collectives);
-  what.triggers = or_all(o.triggers, all_triggers);
-  what.ways = or_all(o.ways, all_gpu_ways());
-  what.gpus = common.gpus;
-  what.may_share_gpus = common.oversubscribe;
-  if (transport.capabilities().transport == "mpi") what.vendor = mpi_vendor_of_this_process();
   report["gpus"] = common.gpus;
-  report["seed"] = graph.seed;
   report["steps"] = common.measure.protocol.steps;
   report["neighbor"] = Json::array();
   Table const table(common, transport);
-  table.line(fmt::format("{} on {}, {}, pattern {} with {}: collectives on the GPUs' buffers",
-                         counted(group.size(), "rank"), counted(common.gpus, "GPU"),
-                         report["transport"].get<std::string>(), report["pattern"].get<std::string>(),
-                         counted(report["edges"].get<std::int64_t>(), "edge")));
+  table.line(fmt::format("{} on {}, {}, pattern {} with {}: {}", counted(group.size(), "rank"),
+                         counted(common.gpus, "GPU"), report["transport"].get<std::string>(),
+                         report["pattern"].get<std::string>(),
+                         counted(report["edges"].get<std::int64_t>(), "edge"), what));
   table.line(head_of_cells());
   Lines lines(table);
-  auto const cells =
-      bench::gpu_neighbors(transport, what, common.measure.protocol, [&](GpuNeighborCell const& cell) {
-        report["neighbor"].push_back(row_of(cell));
-        lines.tell(cell);
-      });
+  auto const cells = time([&](GpuNeighborCell const& cell) {
+    report["neighbor"].push_back(row_of(cell));
+    lines.tell(cell);
+  });
   lines.flush();
   write_report(common, transport, report);
   auto const has = [&](GpuNeighborCell::Status status) {
@@ -201,14 +211,38 @@ int time_neighbors_on_gpus(MessageOptions const& common, NeighborGpuOptions cons
   if (has(GpuNeighborCell::Status::wrong)) {
     if (group.rank() == 0)
       tell(
-          "hostless: bytes came wrong (what carried them is not to be used so). The rows "
-          "that are wrong say by what, and where.\n");
+          "hostless: bytes came wrong (what carried them is not to be used so). The rows that are wrong say "
+          "by "
+          "what, and where.\n");
     return 1;
   }
   if (has(GpuNeighborCell::Status::measured)) return 0;
   throw Error(
       ErrorCode::environment,
       "nothing of what was asked for can be measured here (each row says why). Use --gpu-transport all.");
+}
+
+}  // namespace
+
+int time_neighbors_on_gpus(MessageOptions const& common, NeighborGpuOptions const& o,
+                           NeighborGraph const& graph, Transport& transport, Json& report) {
+  bench::GpuNeighbors what{ways_of(common, o, transport), graph.mine, common.sizes,
+                           or_all(o.collectives, all_collectives), graph.seed};
+  report["seed"] = graph.seed;
+  return report_cells(common, "collectives on the GPUs' buffers", transport, report,
+                      [&](Tell const& tell_cell) {
+                        return bench::gpu_neighbors(transport, what, common.measure.protocol, tell_cell);
+                      });
+}
+
+int time_product_on_gpus(MessageOptions const& common, NeighborGpuOptions const& o, bench::RowProduct product,
+                         std::string const& gather, Transport& transport, Json& report) {
+  bench::GpuRowProduct const what{ways_of(common, o, transport), std::move(product), gather != "rows",
+                                  gather != "blocks"};
+  return report_cells(common, "products whose rows are gathered, and multiplied by a kernel", transport,
+                      report, [&](Tell const& tell_cell) {
+                        return bench::gpu_row_product(transport, what, common.measure.protocol, tell_cell);
+                      });
 }
 
 }  // namespace hostless

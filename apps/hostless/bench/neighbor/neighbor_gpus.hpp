@@ -32,5 +32,8 @@ void take_neighbor_gpu_defaults(MessageOptions& common, CLI::App const& command)
 /// Errors  environment  nothing was measured; those of gpu_neighbors
 int time_neighbors_on_gpus(MessageOptions const& common, NeighborGpuOptions const& o,
                            NeighborGraph const& graph, Transport& transport, Json& report);
+/// gather: blocks, rows, both. Errors  environment  nothing was measured; those of gpu_row_product
+int time_product_on_gpus(MessageOptions const& common, NeighborGpuOptions const& o, bench::RowProduct product,
+                         std::string const& gather, Transport& transport, Json& report);
 
 }  // namespace hostless

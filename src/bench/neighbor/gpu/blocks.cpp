@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "bench/known.hpp"
 
@@ -35,6 +36,22 @@ std::size_t BlockSizes::of(int source, int target) const {
   return part * std::max<std::uint64_t>(1, whole / 2 + drawn);
 }
 
+void GpuCollective::require_counted() const {
+  for (auto const* parts : {&out_, &in_}) {
+    std::size_t bytes = 0;
+    for (gpu::GroupedPart const& part : *parts) bytes += part.bytes;
+    if (bytes > std::size_t{std::numeric_limits<int>::max()})
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} bytes of a rank (MPI counts up to {}). Use shorter blocks.", bytes,
+                              std::numeric_limits<int>::max()));
+  }
+}
+
+void GpuBlocks::Counts::add(std::size_t block, std::size_t first) {
+  bytes.push_back(static_cast<int>(block));
+  before.push_back(static_cast<int>(first));
+}
+
 GpuBlocks::GpuBlocks(BlockSizes const& sizes, Neighbors const& mine, int rank, BlockMemory const& memory)
     : sizes_(sizes), mine_(&mine), rank_(rank), memory_(memory) {
   bool const one_for_all = sizes.collective == Collective::allgather;
@@ -42,12 +59,24 @@ GpuBlocks::GpuBlocks(BlockSizes const& sizes, Neighbors const& mine, int rank, B
   for (int const target : mine.destinations) {
     std::size_t const bytes = sizes.of(rank, target), first = one_for_all ? 0 : sent_bytes_;
     out_.push_back({target, memory.send + first, bytes});
+    out_counts_.add(bytes, first);
     if (!one_for_all) sent_bytes_ += bytes;
   }
   for (int const source : mine.sources) {
     in_.push_back({source, memory.receive + received_bytes_, sizes.of(source, rank)});
+    in_counts_.add(in_.back().bytes, received_bytes_);
     received_bytes_ += in_.back().bytes;
   }
+  for (Counts* const counts :
+       {&out_counts_, &in_counts_})  // MPI wants an address of a list without entries, too
+    for (auto* const list : {&counts->bytes, &counts->before}) list->reserve(list->size() + 1);
+}
+
+void GpuBlocks::by_library(LibraryNeighbors& library) const {
+  if (sizes_.collective == Collective::allgather)
+    return library.allgather({memory_.send, sent_bytes_}, {memory_.receive, received_bytes_});
+  library.alltoallv({memory_.send, out_counts_.bytes, out_counts_.before},
+                    {memory_.receive, in_counts_.bytes, in_counts_.before});
 }
 
 NeighborCollective GpuBlocks::plan(Transport& transport) const {

@@ -12,6 +12,7 @@
 #include "exchange/gpu/grouped_sends.hpp"
 #include "exchange/gpu/workbench.hpp"
 #include "hostless/exchange/neighborhood.hpp"
+#include "transport/mpi/library_neighbors.hpp"
 
 namespace hostless::bench {
 
@@ -34,25 +35,41 @@ struct BlockMemory {
   std::byte *send = nullptr, *receive = nullptr;
 };
 
-class GpuBlocks {
+/// What all ranks move between their GPUs in one collective, and what follows it on each of them.
+class GpuCollective {
+ public:
+  virtual ~GpuCollective() = default;
+  /// Collective. Errors: those of Neighborhood
+  virtual NeighborCollective plan(Transport& transport) const = 0;
+  /// As parts of a group; and by MPI's own collective.
+  std::vector<gpu::GroupedPart> const& out() const { return out_; }
+  std::vector<gpu::GroupedPart> const& in() const { return in_; }
+  virtual void by_library(LibraryNeighbors& library) const = 0;
+  /// Errors  usage  libraries cannot move it as it lies; MPI does not count so many bytes
+  virtual void require_parts() const {}
+  virtual void require_counted() const;
+  /// A kernel that needs what has come.
+  virtual bool is_followed() const { return false; }
+  virtual void queue_what_follows(gpu::Workbench&) const {}
+
+  /// What is sent is of this number, and no byte that is received is what must come.
+  virtual void fill(gpu::Workbench& bench, std::uint64_t number) const = 0;
+  /// The first that did not come as it was sent, in words: rank, neighbour and offset. Empty: all came.
+  virtual std::string first_wrong(gpu::Workbench& bench, std::uint64_t number) const = 0;
+
+ protected:
+  std::vector<gpu::GroupedPart> out_, in_;
+};
+
+class GpuBlocks final : public GpuCollective {
  public:
   /// mine  outlives it
   GpuBlocks(BlockSizes const& sizes, Neighbors const& mine, int rank, BlockMemory const& memory);
 
-  std::size_t sent_bytes() const { return sent_bytes_; }  ///< of memory
-  std::size_t received_bytes() const { return received_bytes_; }
-  Collective collective() const { return sizes_.collective; }
-  BlockMemory const& memory() const { return memory_; }
-  /// As parts of a group, and as what collectives of MPI are given.
-  std::vector<gpu::GroupedPart> const& out() const { return out_; }
-  std::vector<gpu::GroupedPart> const& in() const { return in_; }
-  /// Collective. Errors: those of Neighborhood
-  NeighborCollective plan(Transport& transport) const;
-
-  /// What is sent is of this number, and no byte that is received is what must come.
-  void fill(gpu::Workbench& bench, std::uint64_t number) const;
-  /// The first byte that did not come as it was sent, in words: rank, neighbour and offset. Empty: all came.
-  std::string first_wrong(gpu::Workbench& bench, std::uint64_t number) const;
+  NeighborCollective plan(Transport& transport) const override;
+  void by_library(LibraryNeighbors& library) const override;
+  void fill(gpu::Workbench& bench, std::uint64_t number) const override;
+  std::string first_wrong(gpu::Workbench& bench, std::uint64_t number) const override;
 
  private:
   std::uint64_t seed_of(std::uint64_t number, int source, int target) const;
@@ -61,7 +78,12 @@ class GpuBlocks {
   Neighbors const* mine_;
   int rank_;
   BlockMemory memory_;
-  std::vector<gpu::GroupedPart> out_, in_;
+  /// [neighbours] bytes of each block, and in front of it, as MPI counts them.
+  struct Counts {
+    std::vector<int> bytes, before;
+    void add(std::size_t block, std::size_t first);
+  };
+  Counts out_counts_, in_counts_;
   std::size_t sent_bytes_ = 0, received_bytes_ = 0;
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "bench/known.hpp"
 #include "exchange/gpu/exchange_library.hpp"
@@ -39,27 +38,31 @@ class StreamCall final : public GpuCall {
 
 class GroupedSteps final : public QueuedSteps {
  public:
-  GroupedSteps(GpuSide const& side, Protocol const& protocol, GpuBlocks const& blocks,
+  GroupedSteps(GpuSide const& side, Protocol const& protocol, GpuCollective const& what,
                gpu::GroupedSends& sends)
-      : QueuedSteps(*side.transport, side.bench, protocol), blocks_(blocks), sends_(sends) {}
+      : QueuedSteps(*side.transport, side.bench, protocol), what_(what), sends_(sends) {}
   std::string describe() const override { return sends_.describe(); }
 
  private:
-  void queue() override { sends_.enqueue(blocks_.out(), blocks_.in(), bench().stream()); }
+  void queue() override {
+    sends_.enqueue(what_.out(), what_.in(), bench().stream());
+    what_.queue_what_follows(bench());
+  }
   void leave() override {
     bench().drop_graph();
     sends_.abort();
   }
-  GpuBlocks const& blocks_;
+  GpuCollective const& what_;
   gpu::GroupedSends& sends_;
 };
 
 class KernelCall final : public GpuCall {
  public:
-  KernelCall(GpuSide const& side, GpuBlocks const& blocks)
-      : side_(side), planned_(blocks.plan(*side.transport)) {
-    std::size_t words = blocks.received_bytes();
-    for (gpu::GroupedPart const& part : blocks.out()) words += part.bytes;
+  KernelCall(GpuSide const& side, GpuCollective const& what)
+      : side_(side), planned_(what.plan(*side.transport)) {
+    std::size_t words = 0;
+    for (gpu::GroupedPart const& part : what.in()) words += part.bytes;
+    for (gpu::GroupedPart const& part : what.out()) words += part.bytes;
     constexpr std::size_t words_of_block = 1024, word = 8;
     KernelExchangeOptions options;
     group().together([&] {
@@ -103,58 +106,35 @@ class KernelCall final : public GpuCall {
   std::unique_ptr<GpuKernelExchange> exchange_;
 };
 
-/// Bytes of each part, and in front of it, as MPI counts them.
-struct Counts {
-  Counts(std::vector<gpu::GroupedPart> const& parts, std::byte* first) : memory(first) {
-    std::size_t before = 0;
-    for (gpu::GroupedPart const& part : parts) {
-      displacements.push_back(static_cast<int>(before));
-      counts.push_back(static_cast<int>(part.bytes));
-      before += part.bytes;
-      if (before > std::size_t{std::numeric_limits<int>::max()})
-        throw Error(ErrorCode::usage,
-                    fmt::format("{} bytes of a rank (MPI counts up to {}). Use shorter blocks.", before,
-                                std::numeric_limits<int>::max()));
-    }
-    for (auto* list : {&counts, &displacements})
-      list->reserve(parts.size() + 1);  // an address without entries too
-  }
-  LibraryNeighbors::Blocks blocks() const { return {memory, counts, displacements}; }
-  std::byte* memory;
-  std::vector<int> counts, displacements;
-};
-
 class LibraryCall final : public GpuCall {
  public:
-  LibraryCall(GpuSide const& side, GpuBlocks const& blocks, Neighbors const& mine, MpiVendor vendor,
+  LibraryCall(GpuSide const& side, GpuCollective const& what, Neighbors const& mine, MpiVendor vendor,
               std::string words)
-      : group_(side.transport->group()), blocks_(blocks), words_(std::move(words)) {
-    group_.together([&] {
-      out_ = std::make_unique<Counts>(blocks.out(), blocks.memory().send);
-      in_ = std::make_unique<Counts>(blocks.in(), blocks.memory().receive);
-    });
-    library_ = library_neighbors(vendor, mine.sources, mine.destinations);
-  }
+      : side_(side),
+        what_(what),
+        words_(std::move(words)),
+        library_(library_neighbors(vendor, mine.sources, mine.destinations)) {}
   std::string describe() const override { return mpi_library_of_this_process() + "; " + words_; }
   std::string prepare(Trigger trigger) override {
     return trigger == Trigger::host ? "" : "the host calls MPI's own collective, and waits in it";
   }
   void once(Trigger) override {
-    if (blocks_.collective() == Collective::allgather) {
-      library_->allgather({out_->memory, blocks_.sent_bytes()}, {in_->memory, blocks_.received_bytes()});
-    } else {
-      library_->alltoallv(out_->blocks(), in_->blocks());
-    }
+    what_.by_library(*library_);
+    if (!what_.is_followed()) return;
+    what_.queue_what_follows(*side_.bench);
+    auto const done = [this] { return side_.bench->is_done(); };
+    if (wait_for(
+            done, [] { return false; }, Deadline::after(side_.limits.first_s)) != Waited::done)
+      lose("while a GPU worked");
   }
   Timing time(Trigger trigger, Protocol const& protocol) override {
-    return time_steps(group_, protocol, [&] { once(trigger); });
+    return time_steps(side_.transport->group(), protocol, [&] { once(trigger); });
   }
 
  private:
-  Group& group_;
-  GpuBlocks const& blocks_;
+  GpuSide side_;
+  GpuCollective const& what_;
   std::string words_;
-  std::unique_ptr<Counts> out_, in_;
   std::unique_ptr<LibraryNeighbors> library_;
 };
 
@@ -171,7 +151,7 @@ char const* name(Trigger trigger) {
   return names[static_cast<int>(trigger)];
 }
 
-std::unique_ptr<GpuCall> exchange_call(GpuSide const& side, GpuBlocks const& blocks, GpuTransport transport,
+std::unique_ptr<GpuCall> exchange_call(GpuSide const& side, GpuCollective const& what, GpuTransport transport,
                                        bool copy_engine) {
   Group& group = side.transport->group();
   group.together([&] {
@@ -181,16 +161,21 @@ std::unique_ptr<GpuCall> exchange_call(GpuSide const& side, GpuBlocks const& blo
                               "rank a GPU). Use as many GPUs as ranks.",
                               name(transport), side.sharers));
   });
-  NeighborCollective const planned = blocks.plan(*side.transport);
+  NeighborCollective const planned = what.plan(*side.transport);
   auto steps = std::make_unique<QueuedExchanges>(
       *side.transport, side.bench, GpuExchangeOptions{transport, side.limits, side.device, copy_engine},
       with_limits(side.limits));
   steps->add(planned.plan, {planned.field});
+  if (what.is_followed()) steps->then([&what, bench = side.bench] { what.queue_what_follows(*bench); });
   return std::make_unique<StreamCall>(group, std::move(steps));
 }
 
-std::unique_ptr<GpuCall> kernel_call(GpuSide const& side, GpuBlocks const& blocks) {
+std::unique_ptr<GpuCall> kernel_call(GpuSide const& side, GpuCollective const& what) {
   side.transport->group().together([&] {
+    if (what.is_followed())
+      throw Error(ErrorCode::usage,
+                  "what follows is a kernel of its own (there is none that has both inside). "
+                  "Use another trigger.");
     if (side.sharers > 1 && !side.transport->capabilities().threads_as_ranks)
       throw Error(
           ErrorCode::usage,
@@ -198,25 +183,28 @@ std::unique_ptr<GpuCall> kernel_call(GpuSide const& side, GpuBlocks const& block
                       "each other). Use threads, or as many GPUs as ranks.",
                       side.sharers));
   });
-  return std::make_unique<KernelCall>(side, blocks);
+  return std::make_unique<KernelCall>(side, what);
 }
 
-std::unique_ptr<GpuCall> grouped_call(GpuSide const& side, GpuBlocks const& blocks,
+std::unique_ptr<GpuCall> grouped_call(GpuSide const& side, GpuCollective const& what,
                                       gpu::GroupedSends& sends) {
+  side.transport->group().together([&] { what.require_parts(); });
   return std::make_unique<StreamCall>(
-      side.transport->group(), std::make_unique<GroupedSteps>(side, with_limits(side.limits), blocks, sends));
+      side.transport->group(), std::make_unique<GroupedSteps>(side, with_limits(side.limits), what, sends));
 }
 
-std::unique_ptr<GpuCall> library_call(GpuSide const& side, GpuBlocks const& blocks, Neighbors const& mine,
+std::unique_ptr<GpuCall> library_call(GpuSide const& side, GpuCollective const& what, Neighbors const& mine,
                                       std::optional<MpiVendor> vendor) {
   std::string words;
   side.transport->group().together([&] {
     if (!vendor)
       throw Error(ErrorCode::usage,
                   "MPI's own collective without MPI (there is none between these ranks). Start with mpirun.");
+    what.require_parts();
+    what.require_counted();
     words = takes_device_memory(GpuTransport::mpi, gpu::exchange_library().vendor());
   });
-  return std::make_unique<LibraryCall>(side, blocks, mine, *vendor, words);
+  return std::make_unique<LibraryCall>(side, what, mine, *vendor, words);
 }
 
 std::unique_ptr<gpu::GroupedSends> grouped_ranks(GpuSide const& side) {

@@ -42,16 +42,17 @@ struct GpuSide {
   WaitLimits limits;
 };
 
-/// Each binds the blocks, which outlive it. Collective.
+/// Each binds `what`, which outlives it. Collective.
 /// Errors  those of GpuExchange
-std::unique_ptr<GpuCall> exchange_call(GpuSide const& side, GpuBlocks const& blocks, GpuTransport transport,
+std::unique_ptr<GpuCall> exchange_call(GpuSide const& side, GpuCollective const& what, GpuTransport transport,
                                        bool copy_engine);
 /// Errors  those of GpuKernelExchange; usage  processes that share a GPU
-std::unique_ptr<GpuCall> kernel_call(GpuSide const& side, GpuBlocks const& blocks);
-std::unique_ptr<GpuCall> grouped_call(GpuSide const& side, GpuBlocks const& blocks, gpu::GroupedSends& sends);
+std::unique_ptr<GpuCall> kernel_call(GpuSide const& side, GpuCollective const& what);
+std::unique_ptr<GpuCall> grouped_call(GpuSide const& side, GpuCollective const& what,
+                                      gpu::GroupedSends& sends);
 /// Errors  usage        no MPI between these ranks (vendor is empty); more bytes than MPI counts
 ///         environment  the MPI takes no memory of GPUs
-std::unique_ptr<GpuCall> library_call(GpuSide const& side, GpuBlocks const& blocks, Neighbors const& mine,
+std::unique_ptr<GpuCall> library_call(GpuSide const& side, GpuCollective const& what, Neighbors const& mine,
                                       std::optional<MpiVendor> vendor);
 
 /// NCCL's ranks, for grouped_call. Collective.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "bench/neighbor/gpu/products.hpp"
 #include "hostless/machine/nodes.hpp"
 
 namespace hostless::bench {
@@ -35,27 +36,51 @@ int ranks_of_this_machine(Group& group) {
 
 class Session {
  public:
-  Session(Transport& transport, GpuNeighbors const& what, Protocol const& protocol,
+  Session(Transport& transport, GpuNeighborWays const& with, Neighbors const& mine, Protocol const& protocol,
           std::function<void(GpuNeighborCell const&)> const& tell)
-      : group_(transport.group()), what_(what), protocol_(protocol), tell_(tell) {
+      : group_(transport.group()), what_(with), mine_(mine), protocol_(protocol), tell_(tell) {
     side_.transport = &transport;
     side_.limits = protocol.limits;
-    side_.device = device_of_rank(group_, {GpuTransport::peer, what.gpus, what.may_share_gpus});
-    side_.sharers = static_cast<int>(group_.max((ranks_of_this_machine(group_) + what.gpus - 1) / what.gpus));
+    side_.device = device_of_rank(group_, {GpuTransport::peer, with.gpus, with.may_share_gpus});
+    side_.sharers = static_cast<int>(group_.max((ranks_of_this_machine(group_) + with.gpus - 1) / with.gpus));
     side_.bench = workbench_for(group_, side_.device);
-    take_memory();
+    auto const begin = Clock::now();
     try {
       grouped_ = grouped_ranks(side_);
     } catch (Error const& error) {
       no_group_ = reason_of(error);
     }
+    connected_s_ = group_.max(std::chrono::duration<double>(Clock::now() - begin).count());
   }
   Session(Session const&) = delete;
   Session& operator=(Session const&) = delete;
 
-  std::vector<GpuNeighborCell> run() {
-    for (Collective const collective : what_.collectives)
-      for (std::size_t const bytes : what_.bytes) time_size({collective, bytes, what_.seed});
+  gpu::Workbench& bench() { return *side_.bench; }
+
+  /// By all ways and triggers.
+  void run(std::string const& name, std::size_t bytes, GpuCollective const& moved) {
+    std::size_t const first = cells_.size();
+    GpuNeighborCell head;
+    head.what = name;
+    head.bytes = bytes;
+    auto const time = [&](std::string const& way, std::vector<Trigger> const& triggers, Make const& make) {
+      head.way = way;
+      time_way(head, moved, triggers, make);
+    };
+    time(grouped_way, rival_triggers(), [&] {
+      if (!grouped_) throw Error(ErrorCode::environment, no_group_);
+      return grouped_call(side_, moved, *grouped_);
+    });
+    time(library_way, {Trigger::host}, [&] { return library_call(side_, moved, mine_, what_.vendor); });
+    for (GpuNeighborWay const& way : what_.ways) {
+      time(way.name(), queued(), [&] { return exchange_call(side_, moved, way.transport, way.copy_engine); });
+      if (asks_for(Trigger::kernel))
+        time(way.name(), {Trigger::kernel}, [&] { return in_kernel(way, moved); });
+    }
+    compare(first);
+    for (std::size_t k = first; k < cells_.size(); ++k) tell_(cells_[k]);
+  }
+  std::vector<GpuNeighborCell> cells() {
     group_.barrier();  // memory goes when nobody stores any more
     return std::move(cells_);
   }
@@ -63,48 +88,11 @@ class Session {
  private:
   using Make = std::function<std::unique_ptr<GpuCall>()>;
 
-  // Once for all sizes: a GPU that gives memory back waits for all that runs there, of other ranks too.
-  void take_memory() {
-    std::size_t send = 1, receive = 1;
-    for (Collective const collective : what_.collectives)
-      for (std::size_t const bytes : what_.bytes) {
-        GpuBlocks const blocks({collective, bytes, what_.seed}, what_.mine, group_.rank(), {});
-        send = std::max(send, blocks.sent_bytes());
-        receive = std::max(receive, blocks.received_bytes());
-      }
-    group_.together([&] { memory_ = {side_.bench->take(send), side_.bench->take(receive)}; });
-  }
-
-  void time_size(BlockSizes const& sizes) {
-    GpuBlocks const blocks(sizes, what_.mine, group_.rank(), memory_);
-    std::size_t const first = cells_.size();
-    GpuNeighborCell head;
-    head.collective = sizes.collective;
-    head.bytes = sizes.bytes;
-    auto const time = [&](std::string const& way, std::vector<Trigger> const& triggers, Make const& make) {
-      head.way = way;
-      time_way(head, blocks, triggers, make);
-    };
-    time(grouped_way, rival_triggers(), [&] {
-      if (!grouped_) throw Error(ErrorCode::environment, no_group_);
-      return grouped_call(side_, blocks, *grouped_);
-    });
-    time(library_way, {Trigger::host}, [&] { return library_call(side_, blocks, what_.mine, what_.vendor); });
-    for (GpuNeighborWay const& way : what_.ways) {
-      time(way.name(), queued(),
-           [&] { return exchange_call(side_, blocks, way.transport, way.copy_engine); });
-      if (asks_for(Trigger::kernel))
-        time(way.name(), {Trigger::kernel}, [&] { return in_kernel(way, blocks); });
-    }
-    compare(first);
-    for (std::size_t k = first; k < cells_.size(); ++k) tell_(cells_[k]);
-  }
-
-  std::unique_ptr<GpuCall> in_kernel(GpuNeighborWay const& way, GpuBlocks const& blocks) {
+  std::unique_ptr<GpuCall> in_kernel(GpuNeighborWay const& way, GpuCollective const& moved) {
     if (way.transport != GpuTransport::peer || way.copy_engine)
       throw Error(ErrorCode::usage, "a kernel carries by stores to peer memory alone (nothing calls " +
                                         way.name() + " inside it). Use peer.");
-    return kernel_call(side_, blocks);
+    return kernel_call(side_, moved);
   }
   bool asks_for(Trigger trigger) const {
     return std::find(what_.triggers.begin(), what_.triggers.end(), trigger) != what_.triggers.end();
@@ -121,7 +109,7 @@ class Session {
     return some;
   }
 
-  void time_way(GpuNeighborCell head, GpuBlocks const& blocks, std::vector<Trigger> const& triggers,
+  void time_way(GpuNeighborCell head, GpuCollective const& moved, std::vector<Trigger> const& triggers,
                 Make const& make) {
     if (triggers.empty()) return;
     std::unique_ptr<GpuCall> call;
@@ -133,18 +121,19 @@ class Session {
       head.why = reason_of(error);
     }
     head.set_up_s = group_.max(std::chrono::duration<double>(Clock::now() - begin).count());
+    if (head.way == grouped_way) head.set_up_s += connected_s_;
     if (call) head.described = call->describe();
     for (Trigger const trigger : triggers) {
       GpuNeighborCell& cell = cells_.emplace_back(head);
       cell.trigger = trigger;
-      if (call) time_cell(cell, blocks, *call);
+      if (call) time_cell(cell, moved, *call);
     }
     group_.barrier();  // memory goes when nobody stores any more, and before others wait on the GPU
     call.reset();
     group_.barrier();
   }
 
-  void time_cell(GpuNeighborCell& cell, GpuBlocks const& blocks, GpuCall& call) {
+  void time_cell(GpuNeighborCell& cell, GpuCollective const& moved, GpuCall& call) {
     try {
       cell.why = call.prepare(cell.trigger);
     } catch (Error const& error) {
@@ -154,19 +143,19 @@ class Session {
     if (!cell.why.empty()) return;
     for (int round = 0; round < 2;
          ++round)  // both parities; the second one is of what is loaded and connected
-      if (!prove(cell, blocks, call)) return;
+      if (!prove(cell, moved, call)) return;
     Protocol mine = protocol_;
     double const many = std::max(longest_repeat_s / once_s_, double{fewest_steps});
     cell.steps = mine.steps = static_cast<int>(std::min(many, 1.0 * protocol_.steps));
     mine.warm_up = std::min(mine.warm_up, mine.steps);
     cell.timing = call.time(cell.trigger, mine);
-    if (prove(cell, blocks, call)) cell.status = GpuNeighborCell::Status::measured;
+    if (prove(cell, moved, call)) cell.status = GpuNeighborCell::Status::measured;
   }
 
   /// One call with new bytes, and its time. False: the cell says what went wrong.
-  bool prove(GpuNeighborCell& cell, GpuBlocks const& blocks, GpuCall& call) {
+  bool prove(GpuNeighborCell& cell, GpuCollective const& moved, GpuCall& call) {
     ++number_;
-    group_.together([&] { blocks.fill(*side_.bench, number_); });
+    group_.together([&] { moved.fill(*side_.bench, number_); });
     auto const begin = Clock::now();
     std::string refused, wrong;
     try {
@@ -177,44 +166,69 @@ class Session {
     once_s_ = group_.max(std::chrono::duration<double>(Clock::now() - begin).count());
     cell.why = told_by_any(group_, refused);
     if (!cell.why.empty()) return false;
-    group_.together([&] { wrong = blocks.first_wrong(*side_.bench, number_); });
+    group_.together([&] { wrong = moved.first_wrong(*side_.bench, number_); });
     cell.why = told_by_any(group_, wrong);
     if (cell.why.empty()) return true;
     cell.status = GpuNeighborCell::Status::wrong;
     return false;
   }
 
+  GpuNeighborCell const* measured(std::size_t first, std::string const& way, Trigger trigger) const {
+    for (std::size_t k = first; k < cells_.size(); ++k)
+      if (cells_[k].status == GpuNeighborCell::Status::measured && cells_[k].way == way &&
+          cells_[k].trigger == trigger)
+        return &cells_[k];
+    return nullptr;
+  }
   void compare(std::size_t first) {
-    auto const median_of = [&](std::string const& way, Trigger trigger) -> std::optional<double> {
-      for (std::size_t k = first; k < cells_.size(); ++k)
-        if (cells_[k].status == GpuNeighborCell::Status::measured && cells_[k].way == way &&
-            cells_[k].trigger == trigger)
-          return cells_[k].timing.median();
-      return {};
+    auto const over = [&](GpuNeighborCell const* rival, GpuNeighborCell const& cell,
+                          std::optional<double>& ratio, std::optional<double>& with_set_up) {
+      if (rival == nullptr) return;
+      double const theirs = rival->timing.median(), ours = cell.timing.median();
+      ratio = theirs / ours;
+      with_set_up = (rival->set_up_s + protocol_.steps * theirs) / (cell.set_up_s + protocol_.steps * ours);
     };
-    auto const library = median_of(library_way, Trigger::host);
     for (std::size_t k = first; k < cells_.size(); ++k) {
       GpuNeighborCell& cell = cells_[k];
       if (cell.status != GpuNeighborCell::Status::measured) continue;
-      bool const in_kernel = cell.trigger == Trigger::kernel;
-      if (auto const nccl = median_of(grouped_way, in_kernel ? Trigger::graph : cell.trigger))
-        cell.nccl_over = *nccl / cell.timing.median();
-      if (library) cell.library_over = *library / cell.timing.median();
+      Trigger const theirs = cell.trigger == Trigger::kernel ? Trigger::graph : cell.trigger;
+      over(measured(first, grouped_way, theirs), cell, cell.nccl_over, cell.nccl_over_with_set_up);
+      over(measured(first, library_way, Trigger::host), cell, cell.library_over,
+           cell.library_over_with_set_up);
     }
   }
 
   Group& group_;
-  GpuNeighbors const& what_;
+  GpuNeighborWays const& what_;
+  Neighbors const& mine_;
   Protocol protocol_;
   std::function<void(GpuNeighborCell const&)> const& tell_;
   GpuSide side_;
-  BlockMemory memory_;
   std::unique_ptr<gpu::GroupedSends> grouped_;
   std::string no_group_;
+  double connected_s_ = 0;  // what that took
   std::uint64_t number_ = 0;
   double once_s_ = 0;  // of the call that was proved last, of the slowest rank
   std::vector<GpuNeighborCell> cells_;
 };
+
+// Once for all sizes: a GPU that gives memory back waits for all that runs there, of other ranks too.
+BlockMemory memory_for(Group& group, GpuNeighbors const& what, gpu::Workbench& bench) {
+  std::size_t send = 1, receive = 1;
+  int const rank = group.rank();
+  for (Collective const collective : what.collectives)
+    for (std::size_t const bytes : what.bytes) {
+      BlockSizes const sizes{collective, bytes, what.seed};
+      std::size_t sent = 0, received = 0;
+      for (int const target : what.mine.destinations) sent += sizes.of(rank, target);
+      for (int const source : what.mine.sources) received += sizes.of(source, rank);
+      send = std::max(send, collective == Collective::allgather ? bytes : sent);
+      receive = std::max(receive, received);
+    }
+  BlockMemory memory;
+  group.together([&] { memory = {bench.take(send), bench.take(receive)}; });
+  return memory;
+}
 
 }  // namespace
 
@@ -236,7 +250,32 @@ std::vector<GpuNeighborCell> gpu_neighbors(Transport& transport, GpuNeighbors co
         ErrorCode::usage,
         "a graph without edges between these ranks (nothing would move). Use another --seed or a higher "
         "--density.");
-  return Session(transport, what, protocol, tell).run();
+  Session session(transport, what, what.mine, protocol, tell);
+  BlockMemory const memory = memory_for(group, what, session.bench());
+  for (Collective const collective : what.collectives)
+    for (std::size_t const bytes : what.bytes)
+      session.run(name(collective), bytes,
+                  GpuBlocks({collective, bytes, what.seed}, what.mine, group.rank(), memory));
+  return session.cells();
+}
+
+std::vector<GpuNeighborCell> gpu_row_product(Transport& transport, GpuRowProduct const& what,
+                                             Protocol const& protocol,
+                                             std::function<void(GpuNeighborCell const&)> const& tell) {
+  Group& group = transport.group();
+  group.together([&] { check_product(what.product, group.size()); });
+  Session session(transport, what, what.product.mine, protocol, tell);
+  for (bool const needed_rows : {false, true}) {
+    if (needed_rows ? !what.by_rows : !what.by_blocks) continue;
+    std::unique_ptr<GpuProduct> product;
+    group.together([&] {
+      product = std::make_unique<GpuProduct>(what.product, group.size(), group.rank(), needed_rows,
+                                             session.bench());
+    });
+    auto const bytes = static_cast<std::size_t>(group.sum(product->gathered_bytes()));
+    session.run(needed_rows ? "rows" : "blocks", bytes, *product);
+  }
+  return session.cells();
 }
 
 }  // namespace hostless::bench

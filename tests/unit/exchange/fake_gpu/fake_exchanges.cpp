@@ -272,6 +272,14 @@ class PlayedBench final : public Workbench {
     throw Error(ErrorCode::environment, "played GPUs have no kernels.");
   }
   int most_step_blocks() override { return 4; }
+  void queue_product(SparseProduct const& p) override {
+    for (std::int64_t at = 0; at < p.rows * p.columns; ++at) {
+      std::int64_t const row = at / p.columns;
+      p.y[at] = 0;
+      for (std::int64_t k = p.offset[row]; k < p.offset[row + 1]; ++k)
+        p.y[at] += p.value[k] * p.b[p.first[k] + at % p.columns];
+    }
+  }
 
  private:
   static void copy(void* to, void const* from, std::size_t bytes) {
