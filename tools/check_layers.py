@@ -70,7 +70,7 @@ MODULES = {
     "_stencil_expression": {"errors"},
     "_stencil_source": {"_stencil_expression", "errors"},
     "_stencil_compile": {"errors"},
-    "_stencil_result": set(),
+    "_stencil_result": {"errors"},
     "_stencil_numpy": {"_stencil_expression", "_stencil_source"},
     "_stencil_nvrtc": {"errors"},
     "_stencil_gpu": {"_device", "_rows", "_stencil_expression", "_stencil_numpy", "_stencil_nvrtc", "_stencil_source", "errors"},
