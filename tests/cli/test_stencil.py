@@ -185,6 +185,8 @@ class Changes(Stencil):
     def test_boxes_say_how_many_ranks_there_are(self):
         result = self.stencil("heat", "--size", "12x12", "--steps", 3, "--ranks-along", "3x2")
         self.assertEqual((result["ranks"], result["ranks_along"], result["transport"]), (6, [3, 2], "threads"))
+        result = self.stencil("heat", "--size", "12x12", "--steps", 3, "--ranks-along", "1x2", "--transport", "processes")
+        self.assertEqual((result["ranks"], result["ranks_along"], result["transport"]), (2, [1, 2], "processes"))
 
     def test_a_checkpoint_knows_its_grid(self):
         words = ("--size", "9x12", "--type", "fp32", "--boundary", "periodic,neumann", "--parameter", "k=0.2")

@@ -20,7 +20,8 @@ bool are_threads(RankOptions const& ranks) {
 }  // namespace
 
 void take_ranks_along(RankOptions& ranks, DealtOptions const& dealt) {
-  if (ranks.ranks > 0 || !are_threads(ranks) || dealt.ranks_along.empty()) return;
+  bool const starts_them = are_threads(ranks) || ranks.transport == "processes";
+  if (ranks.ranks > 0 || !starts_them || dealt.ranks_along.empty()) return;
   std::int64_t product = 1;
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   for (int const along : dealt.ranks_along) product = std::min(product * along, most);

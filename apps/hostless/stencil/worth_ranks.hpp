@@ -9,7 +9,7 @@
 
 namespace hostless {
 
-/// --ranks-along without --ranks: as many threads as it has boxes. Of processes and MPI it stays open.
+/// --ranks-along without --ranks: as many threads, or processes of this machine, as it has boxes. Of MPI it stays open.
 void take_ranks_along(RankOptions& ranks, DealtOptions const& dealt);
 
 /// Settles RankOptions::ranks where the words leave it open: as many threads as are worth it for so many steps
