@@ -363,6 +363,7 @@ def test_one_of_a_thing_is_no_plural():
         hostless.Stencil.named("heat").run(7, 1)
     with hostless.Matrix(np.eye(1)) as matrix:
         assert repr(matrix) == "<hostless.Matrix 1 x 1, 1 entry, 1 rank>"
+        assert "after 1 iteration, " in repr(matrix.solve(np.ones(1), full_output=True)[2])
 
 
 @pytest.mark.parametrize("b", [np.ones(11), np.ones((12, 0)), np.ones((1, 12)), np.ones((12, 1, 1)), 1.0])

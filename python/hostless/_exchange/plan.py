@@ -169,7 +169,7 @@ class ExchangePlan(OfRanks):
         return self._plan.items_received
 
     def __repr__(self) -> str:
-        return (f"<hostless.ExchangePlan of rank {self.rank} of {self.ranks}: {self.owned} items, {self.ghosts} ghosts, "
+        return (f"<hostless.ExchangePlan of rank {self.rank} of {self.ranks}: {counted(self.owned, 'item')}, {counted(self.ghosts, 'ghost')}, "
                 f"{self.route}{', around' if self.around else ''}>")
 
 
