@@ -9,12 +9,19 @@
 namespace hostless::python {
 namespace {
 
+// Commas inside of brackets do not part.
 std::vector<std::string> parts_of(std::string const& words) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= words.size();) {
-    std::size_t const end = std::min(words.find(", ", at), words.size());
-    parts.push_back(words.substr(at, end - at));
-    at = end + 2;
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (std::size_t k = 0; k < words.size(); ++k) {
+    char const c = words[k];
+    depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    if (c == ',' && depth <= 0 && k + 1 < words.size() && words[k + 1] == ' ') {
+      parts.emplace_back();
+      ++k;
+    } else {
+      parts.back() += c;
+    }
   }
   return parts;
 }

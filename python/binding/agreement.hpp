@@ -12,7 +12,7 @@ namespace hostless::python {
 /// that has left. Collective.
 ///
 /// problem  why this rank cannot go on
-/// same     what all must have been given alike, in words
+/// same     what all must have been given alike, in words: the call, and what it was given, between ", "
 /// flag     any; returned is whether anybody's is set
 /// Errors   what `problem` of any rank is; usage  `same` is not: the words of two ranks that differ
 /// Cost     one gather of 16 bytes a rank

@@ -74,6 +74,8 @@ SolveReport report_of(System const& system, std::string const& input, Result res
   SolveReport report;
   report.input = input;
   report.result = std::move(result);
+  report.result.message = as_python_spells(report.result.message);
+  for (auto& column : report.result.columns) column.message = as_python_spells(column.message);
   report.rows = system.global_rows();
   report.entries = system.entries();
   report.time_input_s = system.time_input_s();

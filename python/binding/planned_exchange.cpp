@@ -2,6 +2,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "exchanges.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/exchange/patterns.hpp"
@@ -57,9 +58,9 @@ PlannedExchange PlannedExchange::of_file(std::shared_ptr<Ranks> ranks, std::stri
   group.together([&] {
     PlanSet set = load_plans(path);
     if (set.plans.size() != static_cast<std::size_t>(group.size()))
-      throw Error(ErrorCode::usage, path + " has the plans of " + std::to_string(set.plans.size()) +
-                                        " ranks, and there are " + std::to_string(group.size()) +
-                                        " (each has one). Use as many ranks.");
+      throw Error(ErrorCode::usage, path + " has the plans of " + counted(set.plans.size(), "rank") +
+                                        ", and there " + (group.size() == 1 ? "is " : "are ") +
+                                        std::to_string(group.size()) + " (each has one). Use as many ranks.");
     if (group.rank() == 0) {
       std::vector<std::string> const complaints = check(set.plans, set.patterns);
       if (!complaints.empty())

@@ -9,12 +9,14 @@ from typing import Any, Optional
 from . import _core
 from ._device import DeviceRows, DeviceVectors
 from ._rows import Rows, small
-from .errors import AbortedError, BadInputError, MachineError, PeerLostError, UsageError, warn
+from .errors import AbortedError, BadInputError, MachineError, PeerLostError, UsageError, a_type, counted, warn
 
 #: A mirror may differ by this much of the entries' size: rounding, not a mistake.
 ROUNDING = 1e-9
 #: The same where A was float32.
 SINGLE_ROUNDING = 1e-5
+#: How ranks reach each other: threads of this process, or processes of a communicator.
+TRANSPORTS = ("threads", "mpi", "composite")
 OPERATOR_ALONE = ("a LinearOperator on several ranks, a GPU or a communicator (it is one function of the host). Use "
                   "ranks=1, or pass the matrix.")
 
@@ -120,13 +122,15 @@ def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[i
                     oversubscribe: bool) -> None:
     """ranks: None where not given."""
     if comm is not None:
-        if transport not in ("threads", "mpi", "composite") or ranks is not None:
+        if transport not in (*TRANSPORTS, "processes"):
+            raise UsageError(f"transport={transport!r} (unknown). Use 'mpi' or 'composite' with comm, or leave it out.")
+        if transport not in TRANSPORTS or ranks is not None:
             raise UsageError("ranks or a transport together with comm are refused (its processes are the ranks). Drop them.")
         return
     if ranks is not None:
         check_ranks(ranks)
     if gpus and ranks not in (None, gpus) and not (oversubscribe and ranks > gpus):
-        raise UsageError(f"{ranks} rank{'s' if ranks != 1 else ''} on {gpus} GPU{'s' if gpus > 1 else ''} (each rank has one "
+        raise UsageError(f"{counted(ranks, 'rank')} on {counted(gpus, 'GPU')} (each rank has one "
                          "of its own). Leave ranks out.")
     if row_range is not None:
         raise UsageError("row_range without comm is refused (a matrix of one process has all its rows). Pass comm=, or drop it.")
@@ -147,14 +151,14 @@ def first_row_of(row_range: Any, rows: int) -> int:
         if isinstance(row_range, (dict, set)) or last - first != rows or not -2**63 <= first < 2**63:
             raise ValueError
     except (TypeError, ValueError):
-        raise UsageError(f"{rows} rows for row_range={row_range} (it says which of the whole matrix they are). Pass (first, "
+        raise UsageError(f"{counted(rows, 'row')} for row_range={row_range} (it says which of the whole matrix they are). Pass (first, "
                          "last), with last - first rows in A.") from None
     return first
 
 
 def vendor_of(comm: Any) -> str:
     if not hasattr(comm, "py2f"):
-        raise UsageError(f"comm is a {type(comm).__name__} (a communicator of mpi4py is meant). Pass MPI.COMM_WORLD.")
+        raise UsageError(f"comm is {a_type(comm)} (a communicator of mpi4py is meant). Pass MPI.COMM_WORLD.")
     from mpi4py import MPI
 
     if not MPI.Is_initialized() or MPI.Is_finalized():
@@ -175,7 +179,7 @@ def vendor_of(comm: Any) -> str:
 
 def check_as_many(guesses: list, vectors: Any) -> None:
     if len(guesses) != len(vectors.columns):
-        raise UsageError(f"{len(guesses)} columns of x0 for {len(vectors.columns)} of b (each is solved from its own). "
+        raise UsageError(f"{counted(len(guesses), 'column')} of x0 for {len(vectors.columns)} of b (each is solved from its own). "
                          "Pass as many.")
 
 

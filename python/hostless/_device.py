@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._rows import Rows, check_numbers, root_of, settled, to_numpy
-from .errors import BadInputError, UsageError, warn
+from .errors import BadInputError, UsageError, counted, warn
 
 #: Of DLPack: CUDA, CUDA's managed memory, ROCm.
 GPUS = {2: "cuda", 13: "cuda", 10: "rocm"}
@@ -174,7 +174,7 @@ class DeviceVectors:
         self._held = held(as_taken(given, name))  # keeps what was converted
         self.given, self.shape, self.single = given, self._held.shape, self._held.dtype == np.float32
         if not (len(self.shape) in (1, 2) and self.shape[0] == rows and int(np.prod(self.shape)) >= rows):
-            raise UsageError(f"{name} has the shape {self.shape} (the matrix has {rows} rows). Pass ({rows},), "
+            raise UsageError(f"{name} has the shape {self.shape} (the matrix has {counted(rows, 'row')}). Pass ({rows},), "
                              f"({rows}, 1), or ({rows}, k) for k right-hand sides.")
         count = 1 if len(self.shape) == 1 else self.shape[1]
         self.columns = [self._held.core(None if len(self.shape) == 1 else k) for k in range(count)]

@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ._rows import Checked, check_numbers, is_array, is_operator, root_of, rows_of
-from .errors import BadInputError, UsageError
+from .errors import BadInputError, UsageError, a_type, counted
 
 
 def function_of(function: Callable, rows: int) -> Callable:
@@ -15,7 +15,7 @@ def function_of(function: Callable, rows: int) -> Callable:
         y = np.asarray(function(x))
         check_numbers(y.dtype, "what an operator gave")
         if y.size != rows:
-            raise UsageError(f"an operator gave the shape {y.shape} (vectors have {rows} entries). Correct it.")
+            raise UsageError(f"an operator gave the shape {y.shape} (vectors have {counted(rows, 'entry', 'entries')}). Correct it.")
         return np.ascontiguousarray(y.reshape(rows), dtype=np.float64)
 
     return doubles
@@ -33,22 +33,25 @@ def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callab
         raise UsageError(f"both M and preconditioner={preconditioner!r} are refused (one of them approximates the inverse). Drop "
                          "one.")
     if callable(M) and not hasattr(M, "shape") or isinstance(M, str):
-        raise TypeError(f"M is a {type(M).__name__} (a matrix or a LinearOperator is meant). Use "
+        raise TypeError(f"M is {a_type(M)} (a matrix or a LinearOperator is meant). Use "
                         "scipy.sparse.linalg.LinearOperator(A.shape, matvec=function), or preconditioner= for a word.")
     if not is_operator(M):
         if not is_array(M) and not hasattr(M, "shape"):
-            raise TypeError(f"M is a {type(M).__name__} (a matrix or a LinearOperator is meant). Pass one.")
+            raise TypeError(f"M is {a_type(M)} (a matrix or a LinearOperator is meant). Pass one.")
+        if hasattr(M, "solve") and not hasattr(M, "dtype"):  # a factorisation, as scipy's splu and spilu make them
+            raise TypeError(f"M is {a_type(M)} (a matrix or a LinearOperator is meant). Pass "
+                            "scipy.sparse.linalg.LinearOperator(A.shape, M.solve).")
         if not isinstance(M, np.ndarray) and root_of(M) not in ("scipy",):
             from scipy.sparse import csr_array
 
-            stored = rows_of(M)
+            stored = rows_of(M, what="M", others=", and LinearOperators")
             M = csr_array((stored.values, stored.columns, stored.offsets), shape=stored.shape)
         check_numbers(M.dtype, "M")
         if tuple(M.shape) != (rows, rows):
-            raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")
+            raise UsageError(f"M has the shape {tuple(M.shape)} (A has {counted(rows, 'row')}). Pass one of A's shape.")
         return function_of(lambda r: M @ r, rows)
     if tuple(M.shape) != (rows, rows):
-        raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")
+        raise UsageError(f"M has the shape {tuple(M.shape)} (A has {counted(rows, 'row')}). Pass one of A's shape.")
     return function_of(M.matvec, rows)
 
 

@@ -18,7 +18,7 @@ from ._options import APART, of_matrix, of_solve, refuse_others, set_options, ta
 from ._result import Result, info_of
 from ._rows import Rows, Shifted, check_numbers, is_operator, root_of, rows_of, settled, shifted, small
 from ._vectors import Vectors, joined
-from .errors import AbortedError, Error, MachineError, PeerLostError, UsageError, warn
+from .errors import AbortedError, Error, MachineError, PeerLostError, UsageError, a_type, counted, warn
 
 #: Right-hand sides that are solved for at once where nobody says how many.
 MOST_COLUMNS = 8
@@ -199,7 +199,7 @@ class Matrix(Base):
                 warn_of_host("A", "each process of comm brings rows that others look at. Without comm they stay there.")
             rows = rows_of(A)
             first = first_row_of(row_range, rows.shape[0])
-            what = f"{rows.shape[1]} columns, shift={shift} and {self._choices.words(True)}"
+            what = f"a matrix, {counted(rows.shape[1], 'column')}, shift={shift}, {self._choices.words(True)}"
             return shifted(rows, shift, first), first, what
 
         try:
@@ -294,17 +294,17 @@ class Matrix(Base):
             refuse_asymmetry(self._asymmetry)
         vectors = DeviceVectors(b, rows, "b") if self._stays(b, M, callback, choices) else Vectors(b, rows, "b")
         if choices.has_files and len(vectors.columns) > 1:
-            raise UsageError(f"checkpoint or resume with {len(vectors.columns)} columns of b are refused (a file is of one solve). Solve "
+            raise UsageError(f"checkpoint or resume with {counted(len(vectors.columns), 'column')} of b are refused (a file is of one solve). Solve "
                              "them one by one.")
         if x0 is not None and asked.get("resume") is not None:
             raise UsageError("x0 with resume is refused (the checkpoint goes on from its own x). Drop one of them.")
         guesses = self._guesses(x0, vectors, M)
         function = preconditioner_of(M, rows, choices.preconditioner)
         if callback is not None and not callable(callback):
-            raise UsageError(f"callback is a {type(callback).__name__} (it is called with x). Pass a function.")
+            raise UsageError(f"callback is {a_type(callback)} (it is called with x). Pass a function.")
         check_at_once(vectors, choices, function, callback)
         single = self._single and vectors.single
-        same = (f"{choices.words(False)}, {'an' if function else 'no'} M, {len(guesses)} columns of b, "
+        same = (f"a solve, {choices.words(False)}, {'an' if function else 'no'} M, {counted(len(guesses), 'column')} of b, "
                 f"x in {'float32' if single else 'float64'}")
         return vectors, guesses, choices, function, single, same
 
@@ -368,9 +368,9 @@ class Matrix(Base):
     def _check_factor(self, x: Any) -> tuple:
         shape = np.shape(x)
         if shape[:1] != (self._system.rows,) or len(shape) > 2:
-            raise UsageError(f"a factor of shape {shape} (the matrix has {self._system.rows} rows). Pass one entry a row.")
+            raise UsageError(f"a factor of shape {shape} (the matrix has {counted(self._system.rows, 'row')}). Pass one entry a row.")
         check_numbers(np.asarray(x).dtype, "a factor of A")
-        return (f"a factor of {1 if len(shape) == 1 else shape[1]} columns",)
+        return (f"a factor of {counted(1 if len(shape) == 1 else shape[1], 'column')}",)
 
     def _matvec(self, x: Any) -> np.ndarray:
         x = np.asarray(x).reshape(-1)
@@ -411,7 +411,7 @@ class Matrix(Base):
             warn_of_host("A", "its first values came from there. Make a new hostless.Matrix of A.")
 
         def prepare() -> tuple:
-            rows, where = rows_of(A), ""
+            rows, where = rows_of(A, others=""), ""
             if self._comm is None:
                 check_square(rows.shape)
                 where = asymmetry_of(rows, self._symmetry)
@@ -426,7 +426,7 @@ class Matrix(Base):
     def _update_there(self, A: Any) -> None:
         rows = self._rows_there(A)
         if rows is None and self._copied:
-            given = rows_of(A, later=True)
+            given = rows_of(A, later=True, others="")
             check_square(given.shape)
             rows = copied_rows_of(given, False)
             if rows is None:
@@ -482,8 +482,8 @@ class Matrix(Base):
     def __repr__(self) -> str:
         if self._system.closed:
             return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, closed>"
-        where = f"{self._gpus} GPUs" if self._gpus else f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
-        return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, {self.entries} entries, {where}>"
+        where = counted(self._gpus, "GPU") if self._gpus else counted(self.ranks, "rank")
+        return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, {counted(self.entries, 'entry', 'entries')}, {where}>"
 
 
 def _do_nothing(x: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable
 
 from . import _core
 from ._rows import real, whole, word
-from .errors import UsageError
+from .errors import UsageError, a_type
 
 #: By the names that Python has for them, in the order of the table.
 TABLE = {one.name: one for one in _core.options()}
@@ -46,13 +46,13 @@ def value_of(name: str, value: Any) -> Any:
         return number
     if option.kind == "flag":
         if not isinstance(value, (bool, int)) or value not in (0, 1):
-            raise TypeError(f"{name}={value!r} is a {type(value).__name__} (True or False is meant). Pass one.")
+            raise TypeError(f"{name}={value!r} is {a_type(value)} (True or False is meant). Pass one.")
         return bool(value)
     if option.kind == "file":
         try:
             path = os.fsencode(value)
         except TypeError:
-            raise TypeError(f"{name}={value!r} is a {type(value).__name__} (the name of a file is meant). Pass one.") from None
+            raise TypeError(f"{name}={value!r} is {a_type(value)} (the name of a file is meant). Pass one.") from None
         if not path or b"\0" in path:
             raise UsageError(f"{name}={value!r} (no file has that name). Pass the name of a file.")
         return path

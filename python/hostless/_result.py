@@ -9,6 +9,8 @@ from typing import Any, Optional
 
 import numpy as np
 
+from .errors import counted
+
 #: info where no more iterations would help; positive where they might.
 BREAKDOWNS = {"indefinite_matrix": -1, "indefinite_preconditioner": -2, "not_finite": -3, "breakdown": -4}
 
@@ -129,7 +131,7 @@ class Result:
         return dict(self._data["settings"])
 
     def __repr__(self) -> str:
-        return (f"<hostless.Result: {self.status} after {self.iterations} iterations, "
+        return (f"<hostless.Result: {self.status} after {counted(self.iterations, 'iteration')}, "
                 f"|b - A x| / |b| = {self.true_relative_residual:.3e}, {self.timings['solve']:.3g} s>")
 
     def _repr_html_(self) -> str:
@@ -143,7 +145,7 @@ class Result:
         table = "".join(f"<tr><th style='text-align:left'>{html.escape(str(key))}</th>"
                         f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>" for key, value in rows)
         message = f": {html.escape(self.message)}" if self.message else ""
-        return (f"<div><b>{html.escape(self.status)}</b> after {self.iterations} iterations{message}"
+        return (f"<div><b>{html.escape(self.status)}</b> after {counted(self.iterations, 'iteration')}{message}"
                 f"{self._curve()}<details><summary>numbers and choices</summary><table>{table}</table></details></div>")
 
     def _curve(self, width: int = 360, height: int = 90) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from .errors import BadInputError, NumberTypeError, UsageError, warn
+from .errors import BadInputError, NumberTypeError, UsageError, a_type, counted, warn
 
 #: Above this, float64 does not hold every whole number.
 LARGEST_EXACT = 2**53
@@ -112,8 +112,8 @@ def check_offsets(offsets: np.ndarray, columns: np.ndarray, values: np.ndarray) 
         raise BadInputError(f"row {row} ends at {int(offsets[row + 1])}, before it begins at {int(offsets[row])} (a row's entries lie "
                             "between two offsets). Correct the matrix.")
     if offsets[-1] > min(len(columns), len(values)):
-        raise BadInputError(f"{len(columns)} columns and {len(values)} values where the offsets count {int(offsets[-1])} "
-                            "entries. Pass whole arrays.")
+        raise BadInputError(f"{counted(len(columns), 'column')} and {counted(len(values), 'value')} where the offsets count "
+                            f"{counted(int(offsets[-1]), 'entry', 'entries')}. Pass whole arrays.")
 
 
 def check_inside(indices: np.ndarray, count: int, what: str) -> None:
@@ -129,13 +129,13 @@ def compressed(offsets: Any, columns: Any, values: np.ndarray, shape: tuple, kin
     if offsets.dtype != columns.dtype:
         offsets, columns = offsets.astype(np.int64), columns.astype(np.int64)
     if offsets.shape != (shape[0] + 1,):
-        raise BadInputError(f"{offsets.shape[0]} offsets for {shape[0]} rows (a row's entries lie between two of them). "
+        raise BadInputError(f"{counted(offsets.shape[0], 'offset')} for {counted(shape[0], 'row')} (a row's entries lie between two of them). "
                             "Pass one more than rows.")
     check_offsets(offsets, columns, values)
     row = np.repeat(np.arange(shape[0], dtype=columns.dtype), np.diff(offsets))
     if len(row) != len(columns) or len(row) != len(values):
-        raise BadInputError(f"{len(columns)} columns and {len(values)} values where the offsets count {len(row)} "
-                            "entries. Pass whole arrays.")
+        raise BadInputError(f"{counted(len(columns), 'column')} and {counted(len(values), 'value')} where the offsets count "
+                            f"{counted(len(row), 'entry', 'entries')}. Pass whole arrays.")
     rises = columns[1:] > columns[:-1]
     if not np.all(rises | (row[1:] != row[:-1])):
         order = np.lexsort((columns, row))
@@ -149,10 +149,10 @@ def compressed(offsets: Any, columns: Any, values: np.ndarray, shape: tuple, kin
     return Rows(offsets, np.ascontiguousarray(columns), np.ascontiguousarray(values), tuple(shape), kind, single)
 
 
-def of_scipy(matrix: Any, later: bool = False) -> Rows:
+def of_scipy(matrix: Any, later: bool = False, what: str = "A") -> Rows:
     given = matrix
     if matrix.ndim != 2:
-        raise UsageError(f"a sparse array of {matrix.ndim} dimensions (a matrix has two). Pass A.reshape(n, n).")
+        raise UsageError(f"a sparse array of {counted(matrix.ndim, 'dimension')} (a matrix has two). Reshape it to (n, n).")
     kind = f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__} of {matrix.dtype}"
     single = matrix.dtype == np.float32
     if hasattr(matrix, "indptr"):  # before any conversion: they write where it says
@@ -162,11 +162,11 @@ def of_scipy(matrix: Any, later: bool = False) -> Rows:
     elif matrix.format == "coo":
         check_inside(matrix.row, matrix.shape[0], "row")
         check_inside(matrix.col, matrix.shape[1], "column")
-    if check_numbers(matrix.dtype, "A") != np.float64:
+    if check_numbers(matrix.dtype, what) != np.float64:
         if matrix.format in ("lil", "dok"):  # which hold no array of values, nor anything twice
             matrix = matrix.tocsr()
         # Before anything is summed: int8 + int8 would wrap around.
-        as_doubles(matrix.data, "A")
+        as_doubles(matrix.data, what)
         matrix = matrix.astype(np.float64)
     made = matrix.tocsr()
     pending = Unsettled(made, made is given)
@@ -193,11 +193,11 @@ def _one_type(offsets: np.ndarray, columns: np.ndarray) -> tuple:
     return offsets.astype(np.int64), columns.astype(np.int64)
 
 
-def of_dense(array: np.ndarray, kind: str) -> Rows:
+def of_dense(array: np.ndarray, kind: str, what: str = "A") -> Rows:
     if array.ndim != 2:
-        raise UsageError(f"A has {array.ndim} dimensions (a matrix has two). Pass a two-dimensional array.")
+        raise UsageError(f"{what} has {counted(array.ndim, 'dimension')} (a matrix has two). Pass a two-dimensional array.")
     single = array.dtype == np.float32
-    array = as_doubles(array, "A")
+    array = as_doubles(array, what)
     stored = array != 0  # NaN too: the solve will say so
     offsets = np.zeros(array.shape[0] + 1, dtype=np.int64)
     np.cumsum(np.count_nonzero(stored, axis=1), out=offsets[1:])
@@ -233,22 +233,22 @@ def shifted(rows: Rows, shift: float, first: int = 0) -> Rows:
                       rows.single)
 
 
-def of_torch(tensor: Any) -> Rows:
+def of_torch(tensor: Any, what: str = "A") -> Rows:
     """torch tensors: sparse ones of any layout that converts to CSR, or dense; what is on a GPU is copied from it."""
     kind = f"torch {str(tensor.layout).removeprefix('torch.')} on {tensor.device}"
     if "sparse" not in str(tensor.layout):
-        return of_dense(to_numpy(tensor), kind)
+        return of_dense(to_numpy(tensor), kind, what)
     rows = tensor.detach()
     if "bsr" in kind or "bsc" in kind:  # torch converts them to nothing
-        return of_torch_blocks(rows, kind)
+        return of_torch_blocks(rows, kind, what)
     if "csr" not in str(rows.layout):
         rows = rows.coalesce().to_sparse_csr() if "coo" in str(rows.layout) else rows.to_sparse_csr()
     values = to_numpy(rows.values())
-    return compressed(to_numpy(rows.crow_indices()), to_numpy(rows.col_indices()), as_doubles(values, "A"),
+    return compressed(to_numpy(rows.crow_indices()), to_numpy(rows.col_indices()), as_doubles(values, what),
                       tuple(rows.shape), kind, values.dtype == np.float32)
 
 
-def of_torch_blocks(tensor: Any, kind: str) -> Rows:
+def of_torch_blocks(tensor: Any, kind: str, what: str) -> Rows:
     """Blocks by rows, or by columns: then it is the transpose of its transposed blocks by rows."""
     from scipy.sparse import bsr_array
 
@@ -258,15 +258,15 @@ def of_torch_blocks(tensor: Any, kind: str) -> Rows:
     else:
         blocks = bsr_array((values.transpose(0, 2, 1), to_numpy(tensor.row_indices()), to_numpy(tensor.ccol_indices())),
                            shape=(columns, rows)).T
-    return of_scipy(blocks.tocsr())._replace(kind=kind)
+    return of_scipy(blocks.tocsr(), what=what)._replace(kind=kind)
 
 
-def of_compressed(matrix: Any) -> Rows:
+def of_compressed(matrix: Any, what: str = "A") -> Rows:
     """Anything with indptr, indices, data and shape, as cupyx.scipy.sparse has them."""
     kind = f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__}"
     values = to_numpy(matrix.data)
-    check_numbers(values.dtype, "A")
-    return compressed(to_numpy(matrix.indptr), to_numpy(matrix.indices), as_doubles(values, "A"), matrix.shape, kind,
+    check_numbers(values.dtype, what)
+    return compressed(to_numpy(matrix.indptr), to_numpy(matrix.indices), as_doubles(values, what), matrix.shape, kind,
                       values.dtype == np.float32)
 
 
@@ -316,7 +316,7 @@ def whole(value: Any, name: str) -> int:
             raise TypeError
         return operator.index(value)
     except TypeError:
-        raise NumberTypeError(f"{name}={value!r} is a {type(value).__name__} (a whole number is meant). Pass one.") from None
+        raise NumberTypeError(f"{name}={value!r} is {a_type(value)} (a whole number is meant). Pass one.") from None
 
 
 def real(value: Any, name: str) -> float:
@@ -328,7 +328,7 @@ def real(value: Any, name: str) -> float:
     except OverflowError:
         return math.inf if value > 0 else -math.inf
     except (TypeError, ValueError):
-        raise NumberTypeError(f"{name}={value!r} is a {type(value).__name__} (a number is meant). Pass one.") from None
+        raise NumberTypeError(f"{name}={value!r} is {a_type(value)} (a number is meant). Pass one.") from None
 
 
 def small(value: Any, name: str) -> int:
@@ -341,29 +341,30 @@ def small(value: Any, name: str) -> int:
 
 def word(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a word is meant). Pass one.")
+        raise TypeError(f"{name}={value!r} is {a_type(value)} (a word is meant). Pass one.")
     if "\0" in value:
         raise UsageError(f"{name}={value!r} (no word has a NUL in it). Correct it.")
     return value
 
 
-def rows_of(matrix: Any, later: bool = False) -> Rows:
+def rows_of(matrix: Any, later: bool = False, what: str = "A", others: str = ", LinearOperators and hostless.Matrix") -> Rows:
     """Compressed rows of a matrix of any kind. The matrix itself is left as it is. later: whoever takes them looks at the
-    order of their columns, and calls `settled` where it is needed.
+    order of their columns, and calls `settled` where it is needed. what: its name in messages; others: what the caller's
+    caller may pass beside matrices.
 
     TypeError: complex numbers, or no matrix. UsageError: not two dimensions.
     """
     if is_scipy(matrix):
-        return of_scipy(matrix, later)
+        return of_scipy(matrix, later, what)
     root = root_of(matrix)
     if root == "torch":
-        return of_torch(matrix)
+        return of_torch(matrix, what)
     if root == "cupyx":
         matrix = matrix.tocsr()
     if all(hasattr(matrix, name) for name in ("indptr", "indices", "data", "shape")):
-        return of_compressed(matrix)
+        return of_compressed(matrix, what)
     if is_array(matrix):
         array = np.asarray(to_numpy(matrix))
-        return of_dense(array, f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__} of {array.dtype}")
-    raise TypeError(f"A is a {type(matrix).__name__} (hostless takes scipy.sparse, NumPy, torch and cupyx matrices, "
-                    "LinearOperators and hostless.Matrix). Convert it to one of them.")
+        return of_dense(array, f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__} of {array.dtype}", what)
+    raise TypeError(f"{what} is {a_type(matrix)} (hostless takes scipy.sparse, NumPy, torch and cupyx matrices{others}). Convert "
+                    "it to one of them.")

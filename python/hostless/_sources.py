@@ -14,7 +14,7 @@ from . import _core
 from ._checks import check_ranks, check_square, file_name
 from ._options import set_options
 from ._rows import as_doubles, is_array, is_operator, real, rows_of, small, to_numpy, whole, word
-from .errors import BadInputError, MachineError, UsageError
+from .errors import BadInputError, MachineError, UsageError, a_type
 
 
 def problems() -> list:
@@ -93,10 +93,10 @@ def write(path: Any, thing: Any) -> None:
         raise UsageError(f"an array of the shape {array.shape} to write (a vector is (n,), several are (n, k), a matrix is (n, n)). "
                          "Reshape it.")
     if array is None and not hasattr(thing, "shape"):
-        raise TypeError(f"a {type(thing).__name__} to write (a matrix or an array is meant). Pass one.")
+        raise TypeError(f"{a_type(thing)} to write (a matrix or an array is meant). Pass one.")
     if not path.endswith((b".mtx", b".petsc")):
         raise UsageError(f"output '{os.fsdecode(path)}' (its ending decides the format). Use .mtx or .petsc.")
-    rows = rows_of(thing)
+    rows = rows_of(thing, what="what to write", others="")
     check_square(rows.shape)
     _finite(rows.values)
     _core.write_rows(path, *rows.arrays, path.endswith(b".petsc"), _core.mirror(*rows.arrays) is None)
@@ -152,8 +152,8 @@ def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto"
     Errors: UsageError, BadInputError.
     """
     if is_operator(A) and not isinstance(A, np.ndarray):
-        raise UsageError(f"a plan of a {type(A).__name__} (its entries say who reads what, and it shows none). Pass the matrix.")
-    rows = rows_of(A)
+        raise UsageError(f"a plan of {a_type(A)} (its entries say who reads what, and it shows none). Pass the matrix.")
+    rows = rows_of(A, others="")
     check_square(rows.shape)
     choices = _core.Choices()
     set_options(choices, dict(partition=partition, route=route, block=block, slices=slices, row_lanes=row_lanes,

@@ -21,7 +21,7 @@ from ._stencil_expression import (CONSTANTS, FUNCTIONS, MOST_COEFFICIENTS, MOST_
 from ._stencil_result import StencilChange, StencilResult, change_of
 from ._stencil_source import constant, source_of
 from ._stencil_task import MOST_STEPS, between, check_looks, limits, of_grid, task_of
-from .errors import MachineError, PeerLostError, UsageError, warn
+from .errors import MachineError, PeerLostError, UsageError, a_type, counted, warn
 
 
 ANOTHER = "Make another Stencil with other numbers: nothing is compiled again."
@@ -93,7 +93,7 @@ class Stencil:
             elif is_array(value) or is_there(value):
                 self._coefficients[name] = coefficient_of(value, name)
             else:
-                raise TypeError(f"{name} is a {type(value).__name__} (numbers are parameters, arrays coefficients). Pass one of them.")
+                raise TypeError(f"{name} is {a_type(value)} (numbers are parameters, arrays coefficients). Pass one of them.")
         if len(self._coefficients) > MOST_COEFFICIENTS:
             raise UsageError(f"{len(self._coefficients)} coefficients (at most {MOST_COEFFICIENTS}). Combine some.")
         self._fields = fields
@@ -220,9 +220,9 @@ class Stencil:
         if self._program is None:
             known = self._known["axes"]
             if axes not in known:
-                raise UsageError(f"arrays of {axes} axes for {self._name} (it has {' or '.join(map(str, known))}). Reshape them.")
+                raise UsageError(f"arrays of {counted(axes, 'axis', 'axes')} for {self._name} (it has {' or '.join(map(str, known))}). Reshape them.")
         elif self._program.axes not in (None, axes):
-            raise UsageError(f"arrays of {axes} axes (offsets in the expression have {self._program.axes}). Give an offset for each "
+            raise UsageError(f"arrays of {counted(axes, 'axis', 'axes')} (offsets in the expression have {self._program.axes}). Give an offset for each "
                              "axis, or reshape the arrays.")
 
     def _words(self, cells: Cells) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from ._device import is_there
 from ._rows import check_apart, check_numbers, is_array, root_of, to_numpy
 from ._stencil_expression import MOST_AXES, by_read_names, near
-from .errors import UsageError
+from .errors import UsageError, a_type, counted
 
 TAKEN = (np.dtype(np.float32), np.dtype(np.float64))
 BOUNDARIES = ("dirichlet", "neumann", "periodic")
@@ -40,7 +40,7 @@ def named_fields(given: Any, fields: tuple) -> list:
         return [(name, given[name]) for name in fields]
     if isinstance(given, (tuple, list)) and (len(fields) > 1 or len(given) == 1 and is_array(given[0]) and np.ndim(given[0])):
         if len(given) != len(fields):
-            raise UsageError(f"{len(given)} arrays for {len(fields)} fields ({', '.join(fields)}). Pass one for each.")
+            raise UsageError(f"{counted(len(given), 'array')} for {counted(len(fields), 'field')} ({', '.join(fields)}). Pass one for each.")
         return list(zip(fields, given))
     if len(fields) > 1:
         raise UsageError(f"one array for {len(fields)} fields ({', '.join(fields)}, all stepped at once). Pass a dict or a tuple of "
@@ -63,7 +63,7 @@ def field_of(thing: Any, what: str) -> np.ndarray:
         try:
             thing = np.from_dlpack(thing) if hasattr(thing, "__dlpack__") else np.asarray(memoryview(thing))
         except (BufferError, TypeError, RuntimeError, ValueError):
-            raise TypeError(f"{what} is a {type(thing).__name__} (its cells are stepped where they lie). Pass an array of NumPy, or a "
+            raise TypeError(f"{what} is {a_type(thing)} (its cells are stepped where they lie). Pass an array of NumPy, or a "
                             "tensor of torch.") from None
     if isinstance(thing, np.ma.MaskedArray):
         raise UsageError(f"{what} has a mask (every cell is stepped). Fill it first.")
@@ -100,7 +100,7 @@ def cells_of(fields: list, coefficients: list) -> Cells:
     arrays = [field_of(thing, what) for what, thing in fields]
     first, what_first = arrays[0], fields[0][0]
     if not 1 <= first.ndim <= MOST_AXES:
-        raise UsageError(f"{what_first} has {first.ndim} axes (arrays of 1 to {MOST_AXES} are stepped). Reshape it.")
+        raise UsageError(f"{what_first} has {counted(first.ndim, 'axis', 'axes')} (arrays of 1 to {MOST_AXES} are stepped). Reshape it.")
     if first.size == 0:
         raise UsageError(f"{what_first} has the shape {first.shape} (there is no cell to step). Pass at least one.")
     for (what, _), array in zip(fields[1:], arrays[1:]):
@@ -155,7 +155,7 @@ def coefficient_of(thing: Any, what: str) -> Any:
     except UsageError:
         raise
     except ValueError:  # rows of different lengths
-        raise UsageError(f"{what} is a {type(thing).__name__} that NumPy makes no array of (its rows differ in length). Pass one value "
+        raise UsageError(f"{what} is {a_type(thing)} that NumPy makes no array of (its rows differ in length). Pass one value "
                          "a cell.") from None
     check_numbers(array.dtype, what)
     return thing if not isinstance(thing, (list, tuple)) else array
@@ -172,7 +172,7 @@ def boundary_of(given: Any, axes: int) -> tuple:
     """A word for each axis."""
     words = (given,) * axes if isinstance(given, str) else given
     if not isinstance(words, (tuple, list)) or len(words) != axes:
-        raise UsageError(f"boundary={given!r} (the arrays have {axes} axes). Pass a word, or a tuple of {axes} of {', '.join(BOUNDARIES)}.")
+        raise UsageError(f"boundary={given!r} (the arrays have {counted(axes, 'axis', 'axes')}). Pass a word, or a tuple of {axes} of {', '.join(BOUNDARIES)}.")
     for word in words:
         if word not in BOUNDARIES:
             raise UsageError(f"boundary={word!r}{near(str(word), BOUNDARIES)}. Use {', '.join(BOUNDARIES[:-1])} or {BOUNDARIES[-1]}.")

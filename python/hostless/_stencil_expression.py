@@ -8,7 +8,7 @@ import math
 import unicodedata
 from typing import Any, NamedTuple, NoReturn, Optional
 
-from .errors import UsageError
+from .errors import UsageError, a_type, counted
 
 #: Functions by number of arguments whose results are the same to the bit wherever they are computed.
 EXACT = {"abs": 1, "sqrt": 1, "floor": 1, "ceil": 1, "trunc": 1}
@@ -94,7 +94,7 @@ class Text:
         self.field = field
         what = "an expression" if field is None else f"the expression of {field!r}"
         if not isinstance(given, str):
-            raise TypeError(f"{what} is a {type(given).__name__} (a text is meant: what a cell becomes). Pass one, like "
+            raise TypeError(f"{what} is {a_type(given)} (a text is meant: what a cell becomes). Pass one, like "
                             "\"0.25*(u[-1,0] + u[1,0] + u[0,-1] + u[0,1])\".")
         self.text = " ".join(given.split())
         if not self.text:
@@ -300,7 +300,7 @@ class Reader:
         if not 1 <= len(offsets) <= MOST_AXES:
             self.refuse(node, f"{len(offsets)} offsets (arrays of 1 to {MOST_AXES} axes are stepped). Give one for each axis")
         if program.axes is not None and len(offsets) != program.axes:
-            self.refuse(node, f"{len(offsets)} offset{'s' if len(offsets) > 1 else ''} where others have {program.axes} (one for each axis of "
+            self.refuse(node, f"{counted(len(offsets), 'offset')} where others have {program.axes} (one for each axis of "
                         f"the arrays). Give {program.axes}")
         program.axes = len(offsets)
         return program.add("read", value=(program.arrays.index(name), offsets if any(offsets) else ()))
@@ -354,7 +354,7 @@ class Reader:
             self.refuse(node, f"{name} with arguments by name or from a list (they are taken by place). Write {name}(a, b)")
         count = {**EXACT, **ROUNDED, "where": 3}.get(name)
         if count is not None and len(node.args) != count or count is None and len(node.args) < 2:
-            self.refuse(node, f"{name} of {len(node.args)} arguments (it has {count if count is not None else 'two or more'}). Give as many")
+            self.refuse(node, f"{name} of {counted(len(node.args), 'argument')} (it has {count if count is not None else 'two or more'}). Give as many")
         if name == "where":
             return self.program.add("where", self.truth(node.args[0]), *(self.number(one) for one in node.args[1:]))
         operands = [self.number(one) for one in node.args]

@@ -14,7 +14,7 @@ from ._stencil_expression import MOST_AXES, Program
 from ._stencil_nvrtc import Driver, compiled
 from ._stencil_numpy import change_of
 from ._stencil_source import kernel_source_of
-from .errors import UsageError
+from .errors import UsageError, a_type
 
 #: Kernels that are queued before somebody waits: clocks, signals and memory of the driver would be far behind.
 QUEUED = 256
@@ -87,7 +87,7 @@ def arrays_of(fields: list, coefficients: list) -> tuple:
     """
     (first_name, first), *others = fields + coefficients
     if root_of(first) not in PACKAGES:
-        raise UsageError(f"{first_name} is a {type(first).__name__} in the memory of a GPU (stencils step arrays of CuPy and torch there). Pass "
+        raise UsageError(f"{first_name} is {a_type(first)} in the memory of a GPU (stencils step arrays of CuPy and torch there). Pass "
                          "one of them.")
     package = PACKAGES[root_of(first)]()
     dtype, shape = package.dtype(first), tuple(first.shape)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Union
 
+from .errors import counted
+
 
 class StencilChange(NamedTuple):
     """What one step changed, over all cells: numbers, or of several fields a tuple of them in the order of the fields."""
@@ -52,7 +54,8 @@ class StencilResult:
 
     def __repr__(self) -> str:
         changed = f", the last look saw a change of {self.history[-1].norm}" if self.history else ""
-        return f"<hostless.StencilResult: {self.status} after {self.steps} steps{changed}, {self.seconds:.3g} s on {self.ranks} ranks>"
+        return f"<hostless.StencilResult: {self.status} after {counted(self.steps, 'step')}{changed}, {self.seconds:.3g} s on " \
+            f"{counted(self.ranks, 'rank')}>"
 
 
 def change_of(change: tuple, fields: int) -> StencilChange:

@@ -8,7 +8,7 @@ from typing import Any
 from . import _core
 from ._rows import real, small, whole
 from ._stencil_arrays import Cells
-from .errors import UsageError
+from .errors import UsageError, a_type, counted
 
 #: More steps than anybody takes, and fewer than are counted.
 MOST_STEPS = 2**53
@@ -38,7 +38,7 @@ def limits(tolerance: Any, time_limit: Any) -> tuple:
 
 def check_looks(task: Any, callback: Any) -> None:
     if callback is not None and not callable(callback):
-        raise UsageError(f"callback is a {type(callback).__name__} (it is called with a StencilChange). Pass a function.")
+        raise UsageError(f"callback is {a_type(callback)} (it is called with a StencilChange). Pass a function.")
     if task.every == 0 and (callback is not None or task.tolerance > 0):
         raise UsageError(f"{'a callback' if callback is not None else 'a tolerance'} without every (nobody would look). Say after how "
                          "many steps to look, like every=10.")
@@ -53,14 +53,14 @@ def task_of(cells: Cells, edges: tuple, ranks: Any, ranks_along: Any, depth: Any
         task.ranks = between(small(ranks, "ranks"), "ranks", 1, _core.MOST_RANKS)
     if ranks_along is not None:
         if not isinstance(ranks_along, (tuple, list)) or len(ranks_along) != len(cells.shape):
-            raise UsageError(f"ranks_along={ranks_along!r} (the arrays have {len(cells.shape)} axes). Pass a tuple of as many "
+            raise UsageError(f"ranks_along={ranks_along!r} (the arrays have {counted(len(cells.shape), 'axis', 'axes')}). Pass a tuple of as many "
                              "numbers.")
         along = tuple(small(one, "ranks_along") for one in ranks_along)
         if min(along) < 1:
             raise UsageError(f"ranks_along={ranks_along!r} (each axis has a rank). Use numbers from 1 on.")
         for axis, (count, size) in enumerate(zip(along, cells.shape)):
             if count > size:
-                raise UsageError(f"{count} ranks along axis {axis}, which has {size} cells (each rank needs one). Use 1 to {size}.")
+                raise UsageError(f"{counted(count, 'rank')} along axis {axis}, which has {counted(size, 'cell')} (each rank needs one). Use 1 to {size}.")
         between(math.prod(along), "ranks", 1, _core.MOST_RANKS)
         if task.ranks not in (0, math.prod(along)):
             raise UsageError(f"ranks={ranks} and ranks_along={ranks_along!r}, which are {math.prod(along)} (each rank has one box). Leave "

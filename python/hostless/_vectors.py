@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ._rows import as_doubles, check_numbers, root_of, to_numpy
-from .errors import UsageError
+from .errors import UsageError, counted
 
 
 class Vectors:
@@ -25,7 +25,7 @@ class Vectors:
         check_numbers(array.dtype, name)
         if not (array.ndim in (1, 2) and array.shape[0] == rows and array.size >= rows):
             turned = array.ndim == 2 and array.shape[1] == rows and array.shape[0] > 0
-            raise UsageError(f"{name} has the shape {array.shape} (the matrix has {rows} rows). " +
+            raise UsageError(f"{name} has the shape {array.shape} (the matrix has {counted(rows, 'row')}). " +
                              (f"Pass {name}.T: a right-hand side is a column." if turned else
                               f"Pass ({rows},), ({rows}, 1), or ({rows}, k) for k right-hand sides."))
         self.shape = array.shape

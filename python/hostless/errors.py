@@ -2,6 +2,18 @@
 
 import sys
 import warnings
+from typing import Any
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """"1 step", "0 steps", "3 boxes" (many: "boxes"; without it an s behind the one)."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def a_type(thing: Any) -> str:
+    """What a thing is, with its article: "a str", "an ndarray"."""
+    name = type(thing).__name__
+    return f"{'an' if name[:1] in 'AEIOUaeiou' or name == 'ndarray' else 'a'} {name}"
 
 
 class Error(Exception):

@@ -89,11 +89,11 @@ int JsonFile::line(std::string const& pointer) const {
 }
 
 void JsonFile::fail(int line, std::string const& problem) const {
-  throw Error(
-      ErrorCode::bad_input,
+  throw JsonFault(
       fmt::format("{}:{}: {} (the machine's file cannot be used). Correct that line; docs/machine-files.md "
                   "has the format.",
-                  file_, line, problem));
+                  file_, line, problem),
+      problem);
 }
 
 void JsonValue::fail(std::string const& problem) const {

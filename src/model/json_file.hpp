@@ -7,9 +7,23 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "hostless/base/error.hpp"
+
 namespace hostless {
+
+/// What is wrong with a value of a file; what() is for whoever wrote it, `problem` names the value alone.
+class JsonFault : public Error {
+ public:
+  JsonFault(std::string const& text, std::string problem)
+      : Error(ErrorCode::bad_input, text), problem_(std::move(problem)) {}
+  std::string const& problem() const { return problem_; }
+
+ private:
+  std::string problem_;
+};
 
 /// A JSON document and the line on which each of its values begins.
 class JsonFile {

@@ -1,20 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "hostless/base/error.hpp"
+#include "hostless/operate/pattern_differs.hpp"
 #include "storage.hpp"
 
 namespace hostless {
 namespace {
 
-[[noreturn]] void differs(std::int64_t row) {
-  throw Error(ErrorCode::usage,
-              fmt::format("row {} (local) does not have the pattern that the matrix was built with "
-                          "(values are replaced in place). Build a new matrix for a new pattern",
-                          row));
-}
+[[noreturn]] void differs(std::int64_t row) { throw PatternDiffers(row, row); }
 
 /// The stored columns of one slice; writes them, or compares when updating.
 class ColumnStore {
@@ -207,16 +205,16 @@ class Filler {
     auto const width = static_cast<std::size_t>(group.width);
     Diagonal const* stored = storage_.shape.diagonal.data() + group.column;
     panel_diagonals(panel, row, count, width, diagonals_);
-    if (diagonals_.size() != width) differs(first_row + row);
-    double* value = storage_.value.data() + group.value;
-    for (std::size_t d = 0; d < width; ++d) {
-      if (stored[d].first != diagonals_[d].first || stored[d].mask != diagonals_[d].mask) {
-        bool const moved = stored[d].first != diagonals_[d].first;
-        std::uint32_t const other = moved ? diagonals_[d].mask : stored[d].mask ^ diagonals_[d].mask;
-        differs(first_row + row + __builtin_ctz(other));
-      }
-      if (stored[d].mirrored == 0) std::fill_n(value + stored[d].low, group_block_rows, 0.0);
+    bool same = diagonals_.size() == width;
+    for (std::size_t d = 0; same && d < width; ++d)
+      same = stored[d].first == diagonals_[d].first && stored[d].mask == diagonals_[d].mask;
+    if (!same) {
+      panel_diagonals(panel, row, count, SIZE_MAX, diagonals_);
+      differs(first_row + row + first_other_lane({stored, width}));
     }
+    double* value = storage_.value.data() + group.value;
+    for (std::size_t d = 0; d < width; ++d)
+      if (stored[d].mirrored == 0) std::fill_n(value + stored[d].low, group_block_rows, 0.0);
     for (std::int32_t const mirrored : {0, 1}) {  // images may lie in this very group
       for (std::int64_t lane = 0; lane < count; ++lane) {
         Diagonal const* d = stored;
@@ -232,6 +230,20 @@ class Filler {
         }
       }
     }
+  }
+
+  /// The first row of a group that has an entry more or less than its stored diagonals say.
+  int first_other_lane(std::span<Diagonal const> stored) const {
+    std::uint32_t other = 0;
+    auto mine = diagonals_.begin();
+    for (Diagonal const& one : stored) {
+      for (; mine != diagonals_.end() && mine->first < one.first; ++mine) other |= mine->mask;
+      bool const is_here = mine != diagonals_.end() && mine->first == one.first;
+      other |= is_here ? one.mask ^ mine->mask : one.mask;
+      if (is_here) ++mine;
+    }
+    for (; mine != diagonals_.end(); ++mine) other |= mine->mask;
+    return __builtin_ctz(other);
   }
 
   void listed(int s, SellGroup const& group, std::int64_t first_row, std::int64_t row, std::int64_t count,
@@ -270,9 +282,12 @@ class Filler {
 
 bool fill(LocalRows const& rows, MatrixStorage& storage, bool update) {
   Filler filler(storage, update);
-  for_each_panel(rows, storage.tiling, [&](int s, std::int64_t first_block_row, LocalPanel const& panel) {
-    filler(s, first_block_row, panel);
-  });
+  for_each_panel(
+      rows, storage.tiling,
+      [&](int s, std::int64_t first_block_row, LocalPanel const& panel) {
+        filler(s, first_block_row, panel);
+      },
+      update);
   storage.shape.once = {};
   return filler.halves_hold();
 }

@@ -13,7 +13,7 @@
 namespace hostless {
 namespace {
 
-[[noreturn]] void wrong(std::string const& text) { throw Error(ErrorCode::usage, text); }
+[[noreturn]] void wrong(std::string const& text) { throw Error(ErrorCode::usage, text + "."); }
 
 void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest request, Isa isa) {
   int const b = tiling.block;

@@ -81,21 +81,23 @@ void read_diagonal_blocks(MatrixStorage const& storage, std::vector<double>& out
 /// Calls use(slice, first_block_row, panel) for every slot of up to 256 block rows, in order, with a checked
 /// panel.
 template <class Use>
-void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use);
+void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use, bool update = false);
 /// Of slices [begin, end).
 template <class Use>
-void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int end, Use&& use);
-/// Offsets fit, columns rising and in [first, last). Errors  usage  with the row
+void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int end, Use&& use,
+                    bool update = false);
+/// Offsets fit, columns rising and in [first, last). Errors  usage  with the row; for an update with a column
+/// outside of them PatternDiffers
 void check_panel(LocalPanel const& panel, std::int64_t first_row, std::int64_t count,
-                 std::int64_t first_column, std::int64_t last_column);
+                 std::int64_t first_column, std::int64_t last_column, bool update = false);
 
 template <class Use>
-void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use) {
-  for_each_panel(rows, tiling, 0, tiling.slices, use);
+void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use, bool update) {
+  for_each_panel(rows, tiling, 0, tiling.slices, use, update);
 }
 
 template <class Use>
-void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int end, Use&& use) {
+void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int end, Use&& use, bool update) {
   LocalPanel panel;
   std::int64_t const first_column = -rows.ghosts_below();
   std::int64_t const last_column = first_column + rows.owned() + rows.ghosts();
@@ -107,7 +109,7 @@ void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int 
       panel.clear();
       rows.panel(block_row * tiling.block, count, panel);
       setup_step(count);
-      check_panel(panel, block_row * tiling.block, count, first_column, last_column);
+      check_panel(panel, block_row * tiling.block, count, first_column, last_column, update);
       use(s, block_row, panel);
     }
   }

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/counted.hpp"
+
 namespace hostless::preload {
 
 char const* words(Reason reason) {
@@ -50,9 +52,9 @@ char const* words(Reason reason) {
 
 void Report::taken(char const* call, char const* route, std::int64_t bytes) {
   std::lock_guard const lock(mutex_);
-  Taken& counted = taken_[{call, route}];
-  ++counted.calls;
-  counted.bytes += bytes;
+  Taken& sums = taken_[{call, route}];
+  ++sums.calls;
+  sums.bytes += bytes;
 }
 void Report::handed_on(char const* call, Reason reason) {
   std::lock_guard const lock(mutex_);
@@ -71,18 +73,19 @@ void Report::failed(std::string const& text) {
 std::string Report::text(std::string const& mpi, int rank, int ranks) const {
   std::lock_guard const lock(mutex_);
   std::int64_t taken = 0, handed_on = 0;
-  for (auto const& [of, counted] : taken_) taken += counted.calls;
+  for (auto const& [of, sums] : taken_) taken += sums.calls;
   for (auto const& [of, calls] : handed_on_) handed_on += calls;
-  std::string all = fmt::format("hostless preload: {}, rank {} of {}: {} calls carried, {} handed on\n", mpi,
-                                rank, ranks, taken, handed_on);
+  std::string all = fmt::format("hostless preload: {}, rank {} of {}: {} carried, {} handed on\n", mpi, rank,
+                                ranks, counted(taken, "call"), handed_on);
   if (!settings().problem.empty()) all += "  " + settings().problem + "\n";
   for (std::string const& one : settings().unknown) all += "  " + one + "\n";
-  for (auto const& [of, counted] : taken_)
-    all += fmt::format("  carried {} by {}: {} calls, {} bytes sent\n", std::get<0>(of), std::get<1>(of),
-                       counted.calls, counted.bytes);
+  for (auto const& [of, sums] : taken_)
+    all += fmt::format("  carried {} by {}: {}, {} sent\n", std::get<0>(of), std::get<1>(of),
+                       counted(sums.calls, "call"), counted(sums.bytes, "byte"));
   for (auto const& [of, calls] : handed_on_)
-    all += fmt::format("  handed on {}: {} calls ({})\n", std::get<0>(of), calls, words(std::get<1>(of)));
-  if (set_ups_ > 0) all += fmt::format("  {} set-ups, {:.6f} s\n", set_ups_, seconds_);
+    all += fmt::format("  handed on {}: {} ({})\n", std::get<0>(of), counted(calls, "call"),
+                       words(std::get<1>(of)));
+  if (set_ups_ > 0) all += fmt::format("  {}, {:.6f} s\n", counted(set_ups_, "set-up"), seconds_);
   if (!failure_.empty()) all += "  first failure: " + failure_ + "\n";
   return all;
 }

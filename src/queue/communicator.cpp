@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "queue/communicator_state.hpp"
 #include "queue/match.hpp"
@@ -27,8 +28,9 @@ void check_peer(CommunicatorState const& state, int peer, int tag, bool receives
                                                                             : "rank as a target") +
                                             " (a match is once and for good). Name it.");
   if (peer < 0 || peer >= state.size())
-    throw Error(ErrorCode::usage, "rank " + std::to_string(peer) + " (there are " +
-                                      std::to_string(state.size()) + "). Use one from 0 to " +
+    throw Error(ErrorCode::usage, "rank " + std::to_string(peer) + " (there " +
+                                      (state.size() == 1 ? "is " : "are ") + std::to_string(state.size()) +
+                                      "). Use " + (state.size() == 1 ? "" : "one from 0 to ") +
                                       std::to_string(state.size() - 1) + ".");
   if (tag < 0)
     throw Error(ErrorCode::usage, "tag " + std::to_string(tag) + " (tags count from 0). Use another.");
@@ -198,8 +200,9 @@ Request Communicator::all_reduce_init(void const* from, void* result, std::size_
 
 Request Communicator::broadcast_init(std::span<std::byte> buffer, int root) {
   if (root < 0 || root >= state_->size())
-    throw Error(ErrorCode::usage, "root " + std::to_string(root) + " (there are " +
-                                      std::to_string(state_->size()) + " ranks). Use one of them.");
+    throw Error(ErrorCode::usage, "root " + std::to_string(root) + " (there " +
+                                      (state_->size() == 1 ? "is " : "are ") +
+                                      counted(state_->size(), "rank") + "). Use one of them.");
   auto request = make_collective(*state_, Kind::broadcast, {static_cast<std::int64_t>(buffer.size()), root});
   check_memory(*state_, buffer.data(), buffer.size());
   bool const is_root = state_->rank() == root;

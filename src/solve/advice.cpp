@@ -127,6 +127,17 @@ double Solver::Parts::constant_share() {
   return std::abs(sum) / std::sqrt(static_cast<double>(matrix.global_rows()) * b_square);
 }
 
+// A 1 = 0, and what b has of the constant vector is about all that is left: methods of least residuals stay there,
+// where others grow. Collective; two products with A.
+bool Solver::Parts::constants_hold_it_up() {
+  constexpr double about = 2;
+  if (options.null_space_constant) return false;
+  double const left = constant_share() * std::sqrt(b_square);
+  if (!(left > state.target && std::sqrt(state.true_rr) <= about * left)) return false;
+  ConstantImage const image = constant_image();
+  return image.vanishes() && image.vanishes_from_left();
+}
+
 // Of the null space alone, up to rounding: nothing is left to solve for. Else empty.
 std::string Solver::Parts::advice_where_b_was_constant() const {
   constexpr double rounding = 1e-14;
@@ -233,6 +244,8 @@ std::string Solver::Parts::advice(Result const& result) {
   bool const may_be_singular = has_grown || state.status == Status::indefinite_matrix ||
                                state.status == Status::breakdown || state.status == Status::stagnated ||
                                state.status == Status::diverged;
+  if (!may_be_singular && state.status == Status::iteration_limit && constants_hold_it_up())
+    return advice_where_constants_vanish();
   if (!may_be_singular)
     return state.status == Status::iteration_limit ? name_empty_row(advice_by_status(result))
                                                    : advice_by_status(result);
@@ -278,8 +291,11 @@ std::string Solver::Parts::advice_by_status(Result const& result) {
           "it). See its message, or whether it was killed.",
           state.iteration);
     case Status::not_finite:
-      return "NaN or infinity came up: in A, b or the guess, or by overflow. Look for them, or scale the "
-             "system.";
+      return fmt::format(
+          "NaN or infinity came up: in A, b{}, or by overflow. Look for them, or scale the system.",
+          options.preconditioner == PreconditionerKind::function
+              ? ", the guess or what the preconditioner function gave"
+              : " or the guess");
     case Status::indefinite_preconditioner:
       if (!is_chebyshev())
         return "r'M r is not positive: M is not positive definite. Try another preconditioner.";

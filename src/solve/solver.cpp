@@ -124,8 +124,8 @@ bool Solver::Parts::easy_ending(Result& result) {
                  fmt::format("the diagonal {} of row {} holds NaN or infinity.", what, bad_row->row + 1));
     if (method().demands == Demands::nothing)
       return end(Status::breakdown,
-                 name_empty_row(fmt::format("the diagonal {} of row {} has no inverse. Try another "
-                                            "preconditioner.",
+                 name_empty_row(fmt::format("the diagonal {} of row {} has no inverse. Try "
+                                            "preconditioner none.",
                                             what, bad_row->row + 1)));
     if (method().demands == Demands::symmetric)
       return end(
@@ -136,8 +136,9 @@ bool Solver::Parts::easy_ending(Result& result) {
     return end(Status::indefinite_preconditioner,
                name_empty_row(fmt::format("the diagonal {} of row {} is not positive: A is not positive "
                                           "definite. Try method minres, whose jacobi takes absolute values, "
-                                          "or bicgstab.",
-                                          what, bad_row->row + 1)));
+                                          "or bicgstab{}.",
+                                          what, bad_row->row + 1,
+                                          bad_row->regular ? "" : " with preconditioner none")));
   }
   if (is_chebyshev() && !(bound.upper > 0 && std::isfinite(bound.upper) && std::isfinite(1 / bound.upper))) {
     Status const status = !std::isfinite(bound.upper) ? Status::not_finite

@@ -118,6 +118,7 @@ struct Solver::Parts : SolveColumn {
   std::string advice_where_it_breaks_down() const;
   std::string advice_where_it_is_indefinite() const;
   double constant_share();
+  bool constants_hold_it_up();
   std::string more_iterations(Result const& result) const;
   std::string other_preconditioner();
   bool has_constant_diagonal() { return !(diagonal_span() > 2); }

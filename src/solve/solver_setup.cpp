@@ -204,7 +204,7 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
   DiagonalSigns const signs = method().demands == Demands::nothing     ? DiagonalSigns::any
                               : method().demands == Demands::symmetric ? DiagonalSigns::absolute
                                                                        : DiagonalSigns::positive;
-  BadDiagonal mine{matrix.global_rows(), true};
+  BadDiagonal mine{matrix.global_rows(), true, true};
   group().together([&] {
     std::optional<BadDiagonal> bad;
     if (only_on_gpu()) {
@@ -215,7 +215,7 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
     } else {
       bad = invert_diagonal(*matrix.local(), block, preconditioner_data, signs);
     }
-    if (bad) mine = {matrix.global_row(bad->row), bad->finite};
+    if (bad) mine = {matrix.global_row(bad->row), bad->finite, bad->regular};
   });
   bad_row.reset();
   for (BadDiagonal const& one : group().all_gather(mine)) {

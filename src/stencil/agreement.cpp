@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "hostless/base/error.hpp"
 #include "plan/index.hpp"
@@ -18,10 +19,11 @@ void check_grid(Grid const& grid, StencilKernel const& kernel) {
     bool const looks = kernel.radius[at(a)] > 0;
     if (looks && grid.boundary[at(a)] != GridBoundary::dirichlet && grid.extent[at(a)] < kernel.radius[at(a)])
       throw Error(ErrorCode::usage,
-                  fmt::format("{} cells along axis {} of a grid, where the stencil looks "
-                              "{} cells far (what lies beyond the end would be "
+                  fmt::format("{} along axis {} of a grid, where the stencil looks "
+                              "{} far (what lies beyond the end would be "
                               "beyond the other end, too). Use a larger grid.",
-                              grid.extent[at(a)], array_axis(at(a), kernel.axes), kernel.radius[at(a)]));
+                              counted(grid.extent[at(a)], "cell"), array_axis(at(a), kernel.axes),
+                              counted(kernel.radius[at(a)], "cell")));
   }
 }
 
@@ -33,14 +35,15 @@ BoxPartition partition_for(Group const& group, Grid const& grid, StencilKernel c
   for (int a = 0; a < 3; ++a) {
     int const along = partition.ranks_along[at(a)];
     if (along < 1 || along > grid.extent[at(a)])
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} ranks along axis {} of {} cells (each needs a cell). Use 1 to {}.", along,
-                              array_axis(at(a), kernel.axes), grid.extent[at(a)], grid.extent[at(a)]));
+      throw Error(ErrorCode::usage, fmt::format("{} along axis {} of {} (each needs a cell). Use 1 to {}.",
+                                                counted(along, "rank"), array_axis(at(a), kernel.axes),
+                                                counted(grid.extent[at(a)], "cell"), grid.extent[at(a)]));
   }
   if (partition.ranks() != group.size())
-    throw Error(ErrorCode::usage, fmt::format("{} boxes for {} ranks (each rank has one). Give "
-                                              "numbers whose product is the number of ranks.",
-                                              axes_text(partition.ranks_along, kernel.axes), group.size()));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} boxes for {} (each rank has one). Give "
+                            "numbers whose product is the number of ranks.",
+                            axes_text(partition.ranks_along, kernel.axes), counted(group.size(), "rank")));
   return partition;
 }
 
@@ -88,8 +91,8 @@ void check_asked(std::vector<std::vector<double>> const& numbers, std::string co
                                                 "without it). Correct what it is given.",
                                                 r));
   auto const text = [](std::vector<double> const& of) {
-    return fmt::format("{:.0f} steps after {:.0f}, a look every {:.0f} and a tolerance of {}", of[1], of[2],
-                       of[3], of[4]);
+    return fmt::format("{} after {:.0f}, a look every {:.0f} and a tolerance of {}",
+                       counted(static_cast<std::int64_t>(of[1]), "step"), of[2], of[3], of[4]);
   };
   for (std::size_t r = 1; r < numbers.size(); ++r)
     if (numbers[r] != numbers[0])
@@ -135,15 +138,15 @@ void check_kernel(StencilKernel const& kernel) {
   };
   if (kernel.update == nullptr) refuse("has no function (nothing could be stepped)");
   if (kernel.axes < 1 || kernel.axes > 3)
-    refuse(fmt::format("has {} axes (1 to 3 can be stepped)", kernel.axes));
+    refuse(fmt::format("has {} (1 to 3 can be stepped)", counted(kernel.axes, "axis", "axes")));
   if (kernel.fields < 1 || kernel.fields > 8)
-    refuse(fmt::format("has {} fields (1 to 8 travel together)", kernel.fields));
+    refuse(fmt::format("has {} (1 to 8 travel together)", counted(kernel.fields, "field")));
   if (kernel.coefficients < 0 || kernel.coefficients > 64)
-    refuse(fmt::format("has {} coefficients (0 to 64)", kernel.coefficients));
+    refuse(fmt::format("has {} (0 to 64)", counted(kernel.coefficients, "coefficient")));
   if (kernel.value_bytes != 4 && kernel.value_bytes != 8)
-    refuse(fmt::format("has values of {} bytes (4: fp32, 8: fp64)", kernel.value_bytes));
+    refuse(fmt::format("has values of {} (4: fp32, 8: fp64)", counted(kernel.value_bytes, "byte")));
   for (int const radius : kernel.radius)
-    if (radius < 0 || radius > 64) refuse(fmt::format("looks {} cells far (0 to 64)", radius));
+    if (radius < 0 || radius > 64) refuse(fmt::format("looks {} far (0 to 64)", counted(radius, "cell")));
   if ((kernel.axes < 3 && kernel.radius[1] != 0) || (kernel.axes < 2 && kernel.radius[0] != 0))
     refuse("looks along an axis that it has not");
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/stencil/body.hpp"
 #include "stencil/plain_update.hpp"
@@ -117,8 +118,8 @@ StencilKernel make_stencil(std::string const& name, int axes, std::size_t value_
   NamedStencil const& known = named_stencil(name);
   if (std::find(known.axes.begin(), known.axes.end(), axes) == known.axes.end())
     throw Error(ErrorCode::usage,
-                fmt::format("{} on {} axes (it is a stencil of {}{}). Give arrays of that many axes.", name,
-                            axes, known.axes.front(),
+                fmt::format("{} on {} (it is a stencil of {}{}). Give arrays of that many axes.", name,
+                            counted(axes, "axis", "axes"), known.axes.front(),
                             known.axes.size() > 1 ? fmt::format(" or {}", known.axes.back()) : ""));
   std::vector<double> const values = given.empty() ? defaults_of(known, axes) : given;
   if (values.size() != known.parameters.size())

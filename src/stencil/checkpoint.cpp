@@ -254,6 +254,33 @@ void write_stencil_checkpoint(Group& group, std::string const& path, CellStepper
   });
 }
 
+StencilCheckpointGrid read_stencil_checkpoint_grid(Group& group, std::string const& path) {
+  StencilCheckpointGrid grid;
+  group.together([&] {
+    Head const head = read_head(File::to_read(path));
+    if (head[axes_at] < 1 || head[axes_at] > 3 || (head[value_bytes_at] != 4 && head[value_bytes_at] != 8))
+      damaged(path, "its grid is none");
+    grid.stencil = head.name();
+    grid.value_bytes = static_cast<std::size_t>(head[value_bytes_at]);
+    constexpr std::uint64_t most_cells = std::uint64_t{1} << 53;
+    std::uint64_t cells = 1;
+    for (std::size_t const a : grid_axes(static_cast<int>(head[axes_at]))) {
+      std::uint64_t const extent = head[extent_at + a], boundary = head[boundary_at + a];
+      if (extent < 1 || extent > most_cells / cells ||
+          boundary > static_cast<std::uint64_t>(GridBoundary::periodic))
+        damaged(path, "its grid is none");
+      cells *= extent;
+      grid.shape.push_back(static_cast<std::int64_t>(extent));
+      grid.boundary.push_back(static_cast<GridBoundary>(boundary));
+    }
+    std::vector<std::byte> const parameters = head.parameters();
+    grid.parameters.resize(parameters.size() / sizeof(double));
+    if (!grid.parameters.empty())
+      std::memcpy(grid.parameters.data(), parameters.data(), grid.parameters.size() * sizeof(double));
+  });
+  return grid;
+}
+
 std::int64_t read_stencil_checkpoint(Group& group, std::string const& path, CellStepper& run,
                                      StencilKernel const& kernel) {
   return files::memory_checked(path, [&] {

@@ -256,6 +256,9 @@ class BusyMachine(Command):
         self.assertFalse((self.folder / "here.json").exists())
         told = resumed("--output", "here.json", code=4, change=lambda size: 1e6)  # a second a message
         self.assertIn("what was fitted is no machine's, and nothing was written to here.json (the machine was busy", told)
+        self.assertIn("messages/0/pieces/0/alpha_s: 1.0", told)  # which of its numbers, but no line of a file that is not there
+        self.assertNotRegex(told, r"here\.json:\d|Correct that line")
+        self.assertTrue(told.rstrip().endswith("Delete times.csv and measure again when it is idle, with a core for each rank."), told)
 
 
 if __name__ == "__main__":

@@ -299,6 +299,8 @@ class Machine(Command):
         self.write("slow.csv", head + "".join(f"a,host,on_node,{bytes},1,1,{5 + 1e-3 * bytes}\n" for bytes in (8, 64, 512, 4096)))
         failed = self.run_it("machine", "fit", "slow.csv", "--machine", "lassen", "--output", "slow.json", code=3).stderr
         self.assertIn("what was fitted is no machine's, and nothing was written to slow.json", failed)
+        self.assertNotRegex(failed, r"slow\.json:\d|Correct that line")
+        self.assertTrue(failed.rstrip().endswith("Look at the measurements."), failed)
         self.assertFalse((self.folder / "slow.json").exists())
 
     def test_names_are_for_people(self):

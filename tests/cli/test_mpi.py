@@ -146,6 +146,13 @@ class Mpi:
             self.refused_apart(2, f"rank 1 is given {option} {two}; rank 0 {option} {one} ", (*words, option, one), (*words, option, two))
         self.assertEqual(list(self.folder.glob("*.npy")), [])
 
+    def test_numbers_are_compared_by_value(self):
+        one, words = self.mpirun(1), ("solve", *PROBLEM, "--json", "r.json")
+        same = (*words, "--rtol", "1e-8", "--max-iterations", 500, ":", *one[one.index("-n"):], COMMAND, *words, "--rtol", "1.0e-08",
+                "--max-iterations", "0500")
+        self.run_it(*(str(word) for word in same), launcher=one, environment=PATIENT)
+        self.refused_apart(2, "rank 1 is given --rtol 1.00e-8; rank 0 --rtol 1e-7 ", (*words, "--rtol", "1e-7"), (*words, "--rtol", "1.00e-8"))
+
     def test_other_commands_and_stencils_are_refused(self):
         stencil = ("stencil", "--problem", "heat", "--size", "9,9", "--steps", 3)
         self.refused_apart(2, "rank 1 is given the command hostless stencil; rank 0 the command hostless solve", ("solve", *PROBLEM), stencil)

@@ -182,6 +182,30 @@ class Changes(Stencil):
             for mine, theirs in zip(look["norm"], norms):
                 self.assertAlmostEqual(mine, theirs, delta=1e-13 * theirs)
 
+    def test_boxes_say_how_many_ranks_there_are(self):
+        result = self.stencil("heat", "--size", "12x12", "--steps", 3, "--ranks-along", "3x2")
+        self.assertEqual((result["ranks"], result["ranks_along"], result["transport"]), (6, [3, 2], "threads"))
+        result = self.stencil("heat", "--size", "12x12", "--steps", 3, "--ranks-along", "1x2", "--transport", "processes")
+        self.assertEqual((result["ranks"], result["ranks_along"], result["transport"]), (2, [1, 2], "processes"))
+
+    def test_a_checkpoint_knows_its_grid(self):
+        words = ("--size", "9x12", "--type", "fp32", "--boundary", "periodic,neumann", "--parameter", "k=0.2")
+        self.stencil("wave", *words, "--steps", 20, "--output", "a0.npy", "a1.npy")
+        self.stencil("wave", *words, "--steps", 11, "--checkpoint", "c")
+        for way in ((), ("--ranks", 2, "--transport", "processes"), ("--boundary", "periodic,neumann")):
+            rest = self.stencil("wave", "--steps", 20, "--resume", "c", *self.outputs(2), *way)
+            self.assertEqual([rest[key] for key in ("resumed_at", "size", "type", "boundary", "parameters")],
+                             [11, [9, 12], "fp32", ["periodic", "neumann"], {"k": 0.2}])
+            for number in range(2):
+                self.assertEqual(self.content(f"v{number}.npy"), self.content(f"a{number}.npy"))
+        for more, says in ((("--boundary", "dirichlet"), "has the boundary periodic,neumann, and this run has dirichlet,dirichlet"),
+                           (("--parameter", "k=0.25"), "has the parameters 0.2, and this run has 0.25"),
+                           (("--size", "9x12"), "holds cells in fp32, and this run has fp64")):
+            self.assertIn(says, self.refused(3, "stencil", "--problem", "wave", "--steps", 20, "--resume", "c", *more))
+        self.assertIn("c: is of the stencil wave, and this run has heat", self.refused(3, "stencil", "--problem", "heat", "--steps", 20, "--resume", "c"))
+        (self.folder / "short").write_bytes((self.folder / "c").read_bytes()[:60])
+        self.assertIn("short: ends early", self.refused(3, "stencil", "--problem", "wave", "--steps", 20, "--resume", "short"))
+
     def test_tolerance(self):
         result = self.stencil("jacobi2d", "--size", "9x9", "--steps", 5000, "--every", 10, "--tolerance", "1e-6", "--ranks", 2)
         self.assertEqual(result["status"], "steady")

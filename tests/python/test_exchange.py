@@ -288,9 +288,9 @@ class TestRefused:
         "lengths": (dict(send=[[0], [0, 1]]), "1 .* sends 2 items to rank 0, which receives 1|sends 2 items"),
         "an item": (dict(send=[[5], []]), "send\\[0\\]\\[0\\] is 5"),
         "a ghost": (dict(receive=[[3], []]), "receive\\[0\\]\\[0\\] is 3"),
-        "ranks": (dict(send=[[0]]), "send has 1 lists \\(there are 2 ranks"),
+        "ranks": (dict(send=[[0]]), "send has 1 list \\(there are 2 ranks"),
         "no rank": (dict(receive={7: [0]}), "list for rank 7"),
-        "no lists": (dict(send=3), "send is a int"),
+        "no lists": (dict(send=3), "send is an int"),
         "owned": (dict(owned=2**63), "owned=9223372036854775808"),
         "fewer than none": (dict(owned=-1), "owned=-1"),
     }
@@ -312,7 +312,7 @@ class TestRefused:
     FIELDS = {
         "no list": (lambda: 3, {}, hostless.UsageError, "fields=3"),
         "none": (lambda: [], {}, hostless.UsageError, "fields=\\[\\]"),
-        "one array": (lambda: [pair(), np.zeros(4)], {}, hostless.UsageError, "fields\\[1\\] is a ndarray .* Pass \\(owned, ghosts\\)"),
+        "one array": (lambda: [pair(), np.zeros(4)], {}, hostless.UsageError, "fields\\[1\\] is an ndarray .* Pass \\(owned, ghosts\\)"),
         "three": (lambda: [(*pair(), 1)], {}, hostless.UsageError, "fields\\[0\\] is 3 things"),
         "items": (lambda: [pair(), (np.zeros(5), np.zeros(2))], {}, hostless.UsageError, "fields\\[1\\], owned has the shape \\(5,\\)"),
         "ghosts": (lambda: [(np.zeros(4), np.zeros((3, 1)))], {}, hostless.UsageError, "fields\\[0\\], ghosts has the shape \\(3, 1\\)"),
@@ -390,7 +390,7 @@ class TestRefused:
             hostless.Exchange(plan, [(np.zeros(2), np.zeros(1))])
         with pytest.raises(hostless.UsageError, match="fields\\[0\\] has the shape \\(2,\\)"):
             hostless.Exchange(plan, [np.zeros(2)])
-        with pytest.raises(TypeError, match="plan is a int"):
+        with pytest.raises(TypeError, match="plan is an int"):
             hostless.Exchange(3, [np.zeros(3)])
 
     def test_ranks_and_communicators(self):
@@ -399,9 +399,9 @@ class TestRefused:
                 hostless.run_threads(ranks, lambda comm: None)
         with pytest.raises(TypeError, match="ranks='2'"):
             hostless.run_threads("2", lambda comm: None)
-        with pytest.raises(hostless.UsageError, match="body is a int"):
+        with pytest.raises(hostless.UsageError, match="body is an int"):
             hostless.run_threads(1, 3)
-        with pytest.raises(hostless.UsageError, match="comm is a int"):
+        with pytest.raises(hostless.UsageError, match="comm is an int"):
             hostless.ExchangePlan([0], [], comm=3)
 
     def test_use(self):

@@ -301,7 +301,7 @@ def test_complex_numbers_are_refused(what):
 
 @pytest.mark.parametrize("A, error, text", [
     (np.ones((3, 4)), ValueError, "square"),
-    (np.ones(4), ValueError, "dimensions"),
+    (np.ones(4), ValueError, r"A has 1 dimension \("),
     (np.array([["a"]]), TypeError, "real numbers"),
     ("matrix", TypeError, "scipy.sparse"),
     (7, TypeError, "scipy.sparse"),
@@ -310,6 +310,60 @@ def test_complex_numbers_are_refused(what):
 def test_what_is_no_matrix_is_refused(A, error, text):
     with pytest.raises(error, match=text):
         hostless.cg(A, np.ones(4))
+
+
+class Op:
+    """What no matrix is, with a vowel in front."""
+
+
+def test_what_is_named_is_what_was_passed():
+    from scipy.sparse.linalg import LinearOperator, spilu
+
+    A, b = system(), np.ones(12)
+    ilu = spilu(A.tocsc())
+    for M, text in ((ilu, r"M is a SuperLU \(a matrix or a LinearOperator is meant\)\. Pass scipy.sparse.linalg.LinearOperator\(A.shape, M.solve\)\.$"),
+                    (Op(), "M is an Op "), (np.ones(12).tolist(), r"M has 1 dimension \(")):
+        with pytest.raises((TypeError, hostless.UsageError), match=text):
+            hostless.cg(A, b, M=M)
+    assert hostless.cg(A, b, M=LinearOperator(A.shape, ilu.solve))[1] == 0  # as it says
+    with pytest.raises(TypeError, match=r"A is an Op \(hostless takes scipy.sparse, .* LinearOperators and hostless.Matrix\)"):
+        hostless.cg(Op(), b)
+    with hostless.Matrix(A) as matrix:
+        with pytest.raises(TypeError, match=r"what to write is a Matrix \(hostless takes scipy.sparse, NumPy, torch and cupyx matrices\)\."):
+            hostless.write("q.mtx", matrix)
+
+
+def test_a_preconditioner_that_gives_nan_is_named():
+    from scipy.sparse.linalg import LinearOperator
+
+    x, info, result = hostless.cg(system(), np.ones(12), M=LinearOperator((12, 12), lambda r: r * np.nan), full_output=True)
+    assert info != 0 and "what the preconditioner function gave" in result.message, result.message
+    bad = system().astype(float).tolil()
+    bad[3, 3] = np.inf
+    result = hostless.cg(bad.tocsr(), np.ones(12), full_output=True)[2]
+    assert result.status == "not_finite" and "the preconditioner function" not in result.message, result.message
+
+
+def test_messages_of_a_result_say_options_as_python_has_them():
+    A = hostless.generate("poisson2d", 8, boundary="neumann")
+    result = hostless.cg(A, np.ones(64), full_output=True)[2]
+    assert "Try null space `constant` (null_space='constant')." in result.message, result.message
+    assert result.to_dict()["message"] == result.message
+    columns = hostless.cg(A, np.ones((64, 2)), full_output=True)[2]
+    assert all("null_space='constant'" in one.message and "--" not in one.message for one in columns)
+
+
+def test_one_of_a_thing_is_no_plural():
+    u = np.zeros((4, 4))
+    step = hostless.Stencil.named("heat").run(u, 1, ranks=1)
+    assert "after 1 step, " in repr(step) and repr(step).endswith("on 1 rank>"), step
+    with pytest.raises(hostless.UsageError, match="arrays of 1 axis for heat"):
+        hostless.Stencil.named("heat").run(np.zeros(4), 1)
+    with pytest.raises(TypeError, match="is an int "):
+        hostless.Stencil.named("heat").run(7, 1)
+    with hostless.Matrix(np.eye(1)) as matrix:
+        assert repr(matrix) == "<hostless.Matrix 1 x 1, 1 entry, 1 rank>"
+        assert "after 1 iteration, " in repr(matrix.solve(np.ones(1), full_output=True)[2])
 
 
 @pytest.mark.parametrize("b", [np.ones(11), np.ones((12, 0)), np.ones((1, 12)), np.ones((12, 1, 1)), 1.0])

@@ -88,6 +88,22 @@ def test_other_values_in_the_same_pattern(poisson, ranks):
         assert matrix.solve(b)[1] == 0
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_another_pattern_is_called_that_by_any_ranks(poisson, ranks):
+    """Also where the other columns are of rows that a rank has never heard of."""
+    other = poisson.tolil()
+    other[5, poisson.shape[0] - 7] = other[poisson.shape[0] - 7, 5] = 1.0
+    with hostless.Matrix(poisson, ranks=ranks) as matrix:
+        with pytest.raises(hostless.UsageError, match=r"row 5 does not have the pattern .* new pattern\.$"):
+            matrix.update_values(other.tocsr())
+    other = poisson.tolil()
+    last = poisson.shape[0] - 1
+    other[last, 0] = 1.0
+    with hostless.Matrix(poisson, ranks=ranks, check_symmetry=False) as matrix:
+        with pytest.raises(hostless.UsageError, match=f"row {last} does not have the pattern"):
+            matrix.update_values(other.tocsr())
+
+
 def test_cg_takes_it(poisson):
     b = np.ones(poisson.shape[0])
     with hostless.Matrix(poisson, ranks=2) as matrix:

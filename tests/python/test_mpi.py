@@ -174,6 +174,9 @@ first, last = n * comm.rank // comm.size, n * (comm.rank + 1) // comm.size
 mine, b = A[first:last], np.ones(last - first)
 beyond = mine.copy()
 beyond.indices[3] = n + 7
+elsewhere = mine.copy().tolil()
+elsewhere[-1, 0] = 1.0
+elsewhere = elsewhere.tocsr()
 here = dict(comm=comm, row_range=(first, last))
 
 
@@ -197,6 +200,8 @@ makes = {
     "no matrix": (dict(A="A"), TypeError, usage, "A is a str"),
     "an operator": (dict(A=LinearOperator(mine.shape, matvec=lambda x: x, dtype=float)), usage, usage, "LinearOperator"),
     "ranks": (dict(ranks=2), usage, usage, "together with comm"),
+    "an unknown transport": (dict(transport="tcp"), usage, usage, "transport='tcp' (unknown). Use 'mpi' or 'composite' with comm"),
+    "a transport of others": (dict(transport="processes"), usage, usage, "together with comm"),
     "words for rows": (dict(row_range=("a", "b")), usage, usage, "row_range=('a', 'b')"),
     "rows beyond all numbers": (dict(row_range=(10**30 + first, 10**30 + last)), usage, usage, "row_range"),
     "too few rows": (dict(row_range=(first, last - 1)), usage, usage, "row_range"),
@@ -234,9 +239,17 @@ with hostless.Matrix(mine, **here) as matrix:
     for what, (change, *expected) in solves.items():
         words = {"b": b, **(change if wrong else {})}
         refused(what, lambda: matrix.solve(**words), *expected)
+    told = ""
+    try:
+        matrix.solve(b, maxiter=77 if wrong else 99)
+    except hostless.UsageError as problem:
+        told = str(problem)
+    assert "rank 0 was given a solve, maxiter=99, and rank" in told and "a solve, maxiter=77 (all" in told, told
     refused("a product", lambda: matrix @ np.ones(3 if wrong else last - first), usage, usage, "factor of shape (3,)")
     refused("products", lambda: matrix @ np.ones((last - first, 3 if wrong else 2)), usage, usage, "3 columns")
     refused("values", lambda: matrix.update_values(A if wrong else mine), anything, usage, "number of rows")
+    refused("another pattern", lambda: matrix.update_values(elsewhere if wrong else mine), anything, usage,
+            f"row {n - 1} does not have the pattern")
     refused("values beyond", lambda: matrix.update_values(beyond if wrong else mine), anything, bad_input, "column")
     # Nothing of that has harmed the matrix; a callback may be one rank's alone.
     seen = []

@@ -67,6 +67,8 @@ def refused(act, *parts, kind=hostless.UsageError):
 def test_what_is_refused():
     zeros = np.zeros
     refused(lambda comm, me: hostless.Neighborhood(comm, [2 * me], [0]), "there are 2 ranks")
+    refused(lambda comm, me: hostless.Neighborhood(comm, [1 - me], [1 - me, -2]), "destinations[1] is -2, and there are 2 ranks (MPI_PROC_NULL", "Leave it out.")
+    refused(lambda comm, me: hostless.Neighborhood(comm), "without sources or destinations", "Pass both lists of ranks.", kind=TypeError)
     refused(lambda comm, me: hostless.Neighborhood(comm, [0], [1 - me]), "among its destinations")
     refused(lambda comm, me: hostless.Neighborhood(comm, [0.5], [0]), "integers in a row", kind=TypeError)
     refused(lambda comm, me: hostless.Neighborhood(comm, [], [], route="teleport"), "'teleport'")
@@ -75,9 +77,12 @@ def test_what_is_refused():
     refused(lambda comm, me: both(comm).alltoall(zeros((2, 1 + me)), zeros((2, 1))), "sends 16 bytes to its destinations[0], rank 0")
     refused(lambda comm, me: both(comm).alltoall(zeros(4)[::2], zeros(2)), "send has gaps")
     refused(lambda comm, me: both(comm).allgather(zeros(1), np.frombuffer(bytes(16))), "receive is read-only")
-    refused(lambda comm, me: both(comm).allgather(7, zeros(2)), "send is a int", kind=TypeError)
+    refused(lambda comm, me: both(comm).allgather(7, zeros(2)), "send is an int", kind=TypeError)
     refused(lambda comm, me: both(comm).allgatherv(zeros(1), zeros(2), [1, 1], [0, 0]), "received blocks 0 and 1 share bytes")
-    refused(lambda comm, me: both(comm).allgatherv(zeros(1), zeros(1), [1, 1]), "leave the memory's 8 bytes")
+    refused(lambda comm, me: both(comm).allgatherv(zeros(1), zeros(1), [1, 1]), "received block 1 has 1 item of 8 bytes from item 1 on", "leave the memory's 8 bytes")
+    refused(lambda comm, me: both(comm).alltoallv(zeros(2), [-1, 1], zeros(2), [1, 1]), "sent block 0 has -1 items (")
+    refused(lambda comm, me: both(comm).allgatherv(zeros(1), zeros(2), [1, 1], [0, -3]), "received block 1 begins at item -3, in front")
+    refused(lambda comm, me: both(comm).allgatherv(zeros(1), zeros(2), [1]), "1 count of received blocks for 2 neighbours")
     refused(lambda comm, me: both(comm).allgatherv(zeros(1), zeros(2), [1, 1], []), "0 for 2 neighbours")
     refused(lambda comm, me: both(comm).alltoallv(zeros(2), [1, 2**64], zeros(2), [1, 1]), "send_counts[1] is 18446744073709551616 (items are counted up to 9223372036854775807). Give a smaller one.")
     refused(lambda comm, me: both(comm).alltoallv(zeros(2), [1, 1], zeros(2), [1, 1], gpu_transport="peer"), "Drop it")
@@ -118,7 +123,7 @@ def test_update_fills_ghosts_of_any_array():
                 exchange.update(array)
                 assert array[4:].tolist() == [[number, number + turn] for number in ghosts]
         exchange.update(one[:])  # the same memory
-        for wrong, what in ((np.zeros(5), r"array has the shape \(5,\) .* has 6\)"), (np.zeros(12)[::2], "gaps"), (7, "is a int")):
+        for wrong, what in ((np.zeros(5), r"array has the shape \(5,\) .* has 6\)"), (np.zeros(12)[::2], "gaps"), (7, "is an int")):
             with pytest.raises((hostless.UsageError, TypeError), match=what):
                 exchange.update(wrong)
         exchange.close()
@@ -165,7 +170,7 @@ def test_the_two_forms_are_told_apart():
         hostless.Exchange(plan, [(owned, ghosts)]).update(owned)
     with pytest.raises(hostless.UsageError, match="beside a plan"):
         hostless.Exchange(plan, [(owned, ghosts)], [1])
-    with pytest.raises(TypeError, match="plan is a int"):
+    with pytest.raises(TypeError, match="plan is an int"):
         hostless.Exchange(7, [(owned, ghosts)])
     with hostless.Exchange(None, [5, 6], [6]) as exchange:
         with pytest.raises(hostless.UsageError, match="start of an exchange that was made from numbers"):
@@ -189,6 +194,21 @@ x = np.array([float(comm.rank), -1.0])
 exchange.update(x)
 assert x[1] == (comm.rank + 1) % comm.size
 exchange.close()
+# A communicator's own graph is not read, but has the lists; where a grid ends they have what is no rank.
+cart = comm.Create_cart([comm.size], periods=[False])
+for sources, destinations, says in ((None, None, "sources=comm.inedges, destinations=comm.outedges"),
+                                    (cart.inedges, cart.outedges, "(MPI_PROC_NULL is such a number: nobody is there). Leave it out.")):
+    try:
+        hostless.Neighborhood(cart, sources, destinations)
+        raise SystemExit("accepted: " + says)
+    except (TypeError, hostless.UsageError) as problem:
+        assert says in str(problem), problem
+beside = [rank for rank in cart.inedges if rank != MPI.PROC_NULL]
+with hostless.Neighborhood(cart, beside, beside) as neighbours:
+    got = np.zeros(len(beside))
+    neighbours.allgather(np.array([float(cart.rank)]), got).exchange()
+    assert got.tolist() == beside
+cart.Free()
 comm.Barrier()
 if comm.rank == 0:
     print("all good")

@@ -284,7 +284,7 @@ def test_types_are_refused_by_the_option_s_name():
     a, b = np.eye(2), np.ones(2)
     with pytest.raises(hostless.UsageError, match="gpus="):
         hostless.cg(a, b, gpus=10**400)
-    with pytest.raises(TypeError, match="checkpoint=3 is a int"):
+    with pytest.raises(TypeError, match="checkpoint=3 is an int"):
         hostless.cg(a, b, checkpoint=3, checkpoint_every=1)
 
 

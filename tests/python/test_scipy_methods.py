@@ -193,7 +193,7 @@ def test_shift_is_a_finite_number_and_leaves_what_A_is():
     assert hostless.minres(single, b.astype(np.float32), shift=0.5)[0].dtype == np.float32
 
 
-@pytest.mark.parametrize("M, kind, says", [(lambda r: r, TypeError, "M is a function"), (1, TypeError, "M is a int"),
+@pytest.mark.parametrize("M, kind, says", [(lambda r: r, TypeError, "M is a function"), (1, TypeError, "M is an int"),
                                            (np.ones((6, 5)), hostless.UsageError, "M has the shape")])
 def test_check_refuses_as_without_it(M, kind, says):
     for check in (False, True):

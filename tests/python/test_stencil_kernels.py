@@ -140,7 +140,7 @@ def test_what_is_refused(played):
     for call, kind, words in ((lambda: heat.run(u, 1, ranks=2), hostless.UsageError, "on arrays of a GPU"),
                               (lambda: hostless.Stencil.named("heat").run(u, 1), hostless.UsageError, "hostless stencil --gpus 1"),
                               (lambda: heat.run(PlayedArray(np.zeros((6, 6), int)), 1), TypeError, "int64"),
-                              (lambda: heat.run(PlayedArray(np.zeros(6)), 1), hostless.UsageError, "arrays of 1 axes"),
+                              (lambda: heat.run(PlayedArray(np.zeros(6)), 1), hostless.UsageError, "arrays of 1 axis"),
                               (lambda: hostless.Stencil("u*a", a=np.ones((6, 6))).run(u, 1), hostless.UsageError, "one package on one GPU"),
                               (lambda: hostless.Stencil("u*a", a=PlayedArray(np.ones((6, 5)))).run(u, 1), hostless.UsageError, "all arrays are alike"),
                               (lambda: hostless.Stencil({"u": "v", "v": "u"}).run((u, u), 1), hostless.UsageError, "share memory"),

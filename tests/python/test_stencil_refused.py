@@ -67,7 +67,7 @@ class TestExpressions:
         "a number as a condition": ("where(u, 1, 0)", {}, "a number where a condition", "u, 1"),
         "identity": ("where(u is 2, 1, 0)", {}, "a comparison of another kind", "u is 2"),
         "two arguments of where": ("where(u > 0, 1)", {}, "where of 2 arguments \\(it has 3", "where"),
-        "one of min": ("min(u)", {}, "min of 1 arguments \\(it has two or more", "min"),
+        "one of min": ("min(u)", {}, "min of 1 argument \\(it has two or more", "min"),
         "a keyword": ("sqrt(x=u)", {}, "by name or from a list", "sqrt"),
         "a function alone": ("u + sqrt", {}, "sqrt without arguments", "sqrt"),
         "letters of more bytes": ("ü + 1 + sqrrt(ü)", {}, "no function", "sqrrt"),
@@ -89,7 +89,7 @@ class TestExpressions:
     #: of the same, without one
     OTHERS = {
         "empty": ("  ", {}, hostless.UsageError, "an expression is empty"),
-        "no text": (3, {}, TypeError, "an expression is a int"),
+        "no text": (3, {}, TypeError, "an expression is an int"),
         "no text of a field": ({"u": None}, {}, TypeError, "the expression of 'u' is a NoneType"),
         "no fields": ({}, {}, hostless.UsageError, "0 fields"),
         "many fields": ({f"u{k}": "1" for k in range(9)}, {}, hostless.UsageError, "9 fields"),
@@ -125,7 +125,7 @@ class TestExpressions:
             hostless.Stencil.named("heat", k="a")
         with pytest.raises(TypeError, match="run.. got an unexpected keyword argument 'k'.*Make another Stencil"):
             hostless.Stencil.named("heat").run(np.zeros((9, 9)), 1, k=0.1)
-        with pytest.raises(hostless.UsageError, match="arrays of 1 axes for heat \\(it has 2 or 3\\)"):
+        with pytest.raises(hostless.UsageError, match="arrays of 1 axis for heat \\(it has 2 or 3\\)"):
             hostless.Stencil.named("heat").run(np.zeros(9), 1)
 
     def test_what_it_was_made_of_stays(self):
@@ -171,8 +171,8 @@ class TestArrays:
         "read-only": (read_only, hostless.UsageError, "u is read-only"),
         "bytes": (lambda: b"abc", TypeError, "uint8"),
         "masked": (lambda: np.ma.zeros((6, 6)), hostless.UsageError, "u has a mask"),
-        "a GPU's": (OnGpu, hostless.UsageError, "u is a OnGpu in the memory of a GPU"),
-        "one axis": (lambda: np.zeros(6), hostless.UsageError, "arrays of 1 axes \\(offsets in the expression have 2"),
+        "a GPU's": (OnGpu, hostless.UsageError, "u is an OnGpu in the memory of a GPU"),
+        "one axis": (lambda: np.zeros(6), hostless.UsageError, "arrays of 1 axis \\(offsets in the expression have 2"),
         "no axes": (lambda: np.zeros(()), hostless.UsageError, "0 axes"),
         "four axes": (lambda: np.zeros((2, 2, 2, 2)), hostless.UsageError, "4 axes"),
         "no cells": (lambda: np.zeros((0, 6)), hostless.UsageError, "the shape \\(0, 6\\)"),
@@ -305,7 +305,7 @@ class TestHow:
         "a tolerance that is none": ((1,), {"tolerance": float("nan"), "every": 1}, hostless.UsageError, "tolerance=nan"),
         "a tolerance unseen": ((1,), {"tolerance": 1}, hostless.UsageError, "a tolerance without every"),
         "a callback unseen": ((1,), {"callback": print}, hostless.UsageError, "a callback without every"),
-        "no callback": ((1,), {"callback": 3, "every": 1}, hostless.UsageError, "callback is a int"),
+        "no callback": ((1,), {"callback": 3, "every": 1}, hostless.UsageError, "callback is an int"),
         "no time": ((1,), {"time_limit": 0}, hostless.UsageError, "time_limit=0"),
         "comm": ((1,), {"comm": None}, TypeError, "comm"),
     }

@@ -12,6 +12,7 @@
 #include "hostless/base/error.hpp"
 #include "machine/fit_shown.hpp"
 #include "machine/machine_commands.hpp"
+#include "model/json_file.hpp"
 #include "numbers.hpp"
 #include "standard_output.hpp"
 #include "write_text.hpp"
@@ -68,11 +69,10 @@ void write_fitted(std::string const& file, MachineModel const& machine, Unfit co
   std::string const text = to_json(machine);
   try {
     (void)parse_machine(text, file);
-  } catch (Error const& problem) {
+  } catch (JsonFault const& fault) {
     throw Error(unfit.code,
-                fmt::format("what was fitted is no machine's, and nothing was written to {} ({}). "
-                            "{} Its line would be: {}",
-                            file, unfit.why, unfit.what_to_do, problem.what()));
+                fmt::format("what was fitted is no machine's, and nothing was written to {} ({}): {}. {}",
+                            file, unfit.why, fault.problem(), unfit.what_to_do));
   }
   write_text(file, text);
 }

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -29,7 +31,7 @@ Bytes packed(GivenWords const& words) {
     bytes.insert(bytes.end(), head.begin(), head.end());
     bytes.insert(bytes.end(), body.begin(), body.end());
   };
-  for (auto const& [name, value] : words) put(name), put(value);
+  for (GivenWord const& one : words) put(one.name), put(one.text), put(one.value);
   return bytes;
 }
 
@@ -45,28 +47,48 @@ GivenWords unpacked(Bytes const& bytes) {
   };
   GivenWords words;
   while (at < bytes.size()) {
-    std::string name = take();
-    words.emplace_back(std::move(name), take());
+    GivenWord one;
+    one.name = take();
+    one.text = take();
+    one.value = take();
+    words.push_back(std::move(one));
   }
   return words;
 }
 
-std::string const* value_in(GivenWords const& words, std::string const& name) {
+GivenWord const* find_in(GivenWords const& words, std::string const& name) {
   auto const found =
-      std::find_if(words.begin(), words.end(), [&](auto const& one) { return one.first == name; });
-  return found == words.end() ? nullptr : &found->second;
+      std::find_if(words.begin(), words.end(), [&](GivenWord const& one) { return one.name == name; });
+  return found == words.end() ? nullptr : &*found;
 }
 
-std::string said(std::string const& name, std::string const* value) {
-  if (value == nullptr) return "no " + name;
-  return value->empty() ? name : name + " " + *value;
+std::string said(std::string const& name, GivenWord const* word) {
+  if (word == nullptr) return "no " + name;
+  return word->text.empty() ? name : name + " " + word->text;
+}
+
+bool is_number(CLI::Option const& option) {
+  std::string const type = option.get_type_name();
+  return type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT");
+}
+
+// One text for all that stand for one number; others, which are refused elsewhere, as they are.
+std::string as_number(std::string const& text) {
+  char const* const end = text.data() + text.size();
+  std::int64_t whole = 0;
+  if (auto const [stop, problem] = std::from_chars(text.data(), end, whole);
+      problem == std::errc() && stop == end)
+    return std::to_string(whole);
+  char* stop = nullptr;
+  double const number = std::strtod(text.c_str(), &stop);
+  return text.empty() || stop != end ? text : fmt::format("{}", number);
 }
 
 // The first of `a` that `b` has not, or otherwise; empty: none.
 std::string first_missing(GivenWords const& a, GivenWords const& b) {
-  for (auto const& [name, value] : a) {
-    std::string const* const other = value_in(b, name);
-    if (other == nullptr || *other != value) return name;
+  for (GivenWord const& one : a) {
+    GivenWord const* const other = find_in(b, one.name);
+    if (other == nullptr || other->value != one.value) return one.name;
   }
   return "";
 }
@@ -75,23 +97,31 @@ std::string first_missing(GivenWords const& a, GivenWords const& b) {
 
 GivenWords given_words(CLI::App const& command) {
   constexpr std::string_view partition_file = "file:";
-  GivenWords words = {{"the command", path_of_command(command)}};
+  GivenWords words;
+  auto const add = [&](std::string const& name, std::string const& text) {
+    words.push_back({name, text, text});
+  };
+  add("the command", path_of_command(command));
   bool const solves = command.get_name() == "solve";  // also `bench solve`
   for (CLI::Option const* option : command.get_options()) {
     if (option->count() == 0) continue;
     std::string const name = option->get_name();
     if (solves && option->get_positional()) {
-      words.emplace_back("the number of files", std::to_string(option->results().size()));
+      add("the number of files", std::to_string(option->results().size()));
       continue;
     }
     std::string value;
     if (option->get_expected_max() == 0) {  // a flag, which says no word
-      words.emplace_back(name, value);
+      add(name, value);
       continue;
     }
-    for (std::string const& word : option->results()) value += (value.empty() ? "" : " ") + word;
-    if (name == "--partition" && value.starts_with(partition_file)) value = partition_file;
-    words.emplace_back(name, value);
+    std::string compared;
+    for (std::string const& word : option->results()) {
+      value += (value.empty() ? "" : " ") + word;
+      compared += (compared.empty() ? "" : " ") + (is_number(*option) ? as_number(word) : word);
+    }
+    if (name == "--partition" && value.starts_with(partition_file)) value = compared = partition_file;
+    words.push_back({name, value, compared});
   }
   return words;
 }
@@ -107,7 +137,7 @@ void require_equal_words(Group& group, GivenWords const& mine) {
         ErrorCode::usage,
         fmt::format("rank {} is given {}; rank 0 {} (ranks do the same or wait for each other in vain). Give "
                     "all ranks the same.",
-                    group.rank(), said(name, value_in(mine, name)), said(name, value_in(first, name))));
+                    group.rank(), said(name, find_in(mine, name)), said(name, find_in(first, name))));
   });
 }
 

@@ -94,6 +94,25 @@ void GridWords::add_boundary(CLI::App& command) {
       "each between commas [dirichlet]");
 }
 
+void GridWords::take(StencilCheckpointGrid const& from, std::string const& file) {
+  if (from.stencil != problem)
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}: is of the stencil {}, and this run has {} (it would not go on "
+                            "bit for bit). Give what the checkpoint was made with.",
+                            file, from.stencil, problem));
+  if (size.empty()) size = from.shape;
+  if (type.empty()) type = from.value_bytes == 4 ? "fp32" : "fp64";
+  if (boundary.empty())
+    for (GridBoundary const one : from.boundary) boundary.emplace_back(name(one));
+  auto const& names = stencil().parameters;
+  for (std::size_t k = 0; k < names.size() && k < from.parameters.size(); ++k) {
+    std::string const head = std::string(names[k]) + "=";
+    if (std::none_of(parameters.begin(), parameters.end(),
+                     [&](std::string const& given) { return given.starts_with(head); }))
+      parameters.push_back(head + fmt::format("{}", from.parameters[k]));
+  }
+}
+
 std::string GridWords::boundary_text() const {
   return boundary.empty() ? "dirichlet" : fmt::format("{}", fmt::join(boundary, ","));
 }
@@ -144,9 +163,11 @@ Grid GridWords::grid(std::vector<std::int64_t> const& shape) const {
   int const axes = static_cast<int>(shape.size());
   if (std::find(known.axes.begin(), known.axes.end(), axes) == known.axes.end())
     throw Error(ErrorCode::usage,
-                fmt::format("{} on a grid of {} (it is a stencil of {} axes). Give that "
+                fmt::format("{} on a grid of {} (it is a stencil of {}). Give that "
                             "many numbers, or arrays of that many axes.",
-                            problem, counted(axes, "axis", "axes"), fmt::join(known.axes, " or ")));
+                            problem, counted(axes, "axis", "axes"),
+                            known.axes.size() == 1 ? counted(known.axes[0], "axis", "axes")
+                                                   : fmt::format("{} axes", fmt::join(known.axes, " or "))));
   if (boundary.size() > 1 && boundary.size() != shape.size())
     throw Error(ErrorCode::usage,
                 fmt::format("--boundary {} on {} (there is one for all axes, or one for each). Give {}.",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hostless/stencil/catalogue.hpp"
+#include "hostless/stencil/checkpoint.hpp"
 #include "hostless/stencil/stencil.hpp"
 #include "hostless/transport/group.hpp"
 
@@ -30,6 +31,9 @@ struct GridWords {
   /// One word for all axes, or one for each between commas.
   std::string boundary_text() const;
   NamedStencil const& stencil() const { return named_stencil(problem); }
+  /// What was not said of size, type, boundary and parameters is that of a checkpoint.
+  /// Errors  bad_input  it is of another stencil
+  void take(StencilCheckpointGrid const& from, std::string const& file);
   /// What can be known before a file says how many axes there are.
   /// Errors  usage  parameters that the stencil has not, twice, or that are no numbers
   void check() const;

@@ -89,14 +89,25 @@ Settled settle_grid(StencilWish const& o, Group& group) {
   return settled;
 }
 
+// A checkpoint knows its grid, so nobody has to say it. Collective.
+StencilWish with_grid(StencilWish wish, Group& group) {
+  if (wish.resume.empty() || !wish.grid.size.empty()) return wish;
+  StencilCheckpointGrid const of_file = read_stencil_checkpoint_grid(group, wish.resume);
+  group.together([&] { wish.grid.take(of_file, wish.resume); });
+  return wish;
+}
+
 // Where nobody has said how many, as many threads as pay on this grid. A file that cannot be read is refused where
 // ranks read it.
 void choose_ranks(StencilWish& o) {
-  if (o.ranks.ranks > 0 || !o.gpu.devices().empty()) return;
+  if (!o.gpu.devices().empty()) return;
+  take_ranks_along(o.ranks, o.dealt);
+  if (o.ranks.ranks > 0) return;
   try {
     run_with_threads_transport(1, [&](Transport& alone) {
-      Settled const settled = settle_grid(o, alone.group());
-      settle_ranks(o.ranks, o.grid, o.dealt, settled.shape, settled.value_bytes, o.steps.steps);
+      StencilWish const whole = with_grid(o, alone.group());
+      Settled const settled = settle_grid(whole, alone.group());
+      settle_ranks(o.ranks, whole.grid, o.dealt, settled.shape, settled.value_bytes, o.steps.steps);
     });
   } catch (Error const&) {
     o.ranks.ranks = 0;
@@ -212,8 +223,9 @@ void tell_result(StencilWish const& o, Group& group, StencilReport const& report
   write_together(group, o.json, write_json);
 }
 
-int stencil_on_rank(StencilWish const& o, Transport& transport) {
+int stencil_on_rank(StencilWish const& given, Transport& transport) {
   Group& group = transport.group();
+  StencilWish const o = with_grid(given, group);
   bool const first = group.rank() == 0;
   group.together([&] {
     if (first) check_targets(o);
@@ -293,7 +305,7 @@ void settle(StencilWish& o, CLI::App& c) {
     refuse("--initial with --resume is refused (the checkpoint has its fields). Drop one of them.");
   if (!o.initial.empty() && !o.grid.type.empty())
     refuse("--type with --initial is refused (the type of its numbers is that of the cells). Drop it.");
-  if (o.initial.empty() && o.grid.size.empty())
+  if (o.initial.empty() && o.resume.empty() && o.grid.size.empty())
     refuse("a grid of unknown size. Give --size, or arrays with --initial.");
   if (o.steps.tolerance > 0 && o.steps.every == 0)
     refuse(
@@ -343,7 +355,9 @@ void add_stencil(CLI::App& app, Arguments const& arguments, std::function<int()>
                 "The first fields, .npy of fp32 or fp64: one file for each, in order")
       ->expected(1, 8);
   add_steps(*c, o->steps);
-  c->add_option("--resume", o->resume, "Go on from a checkpoint, with the bits of a run without a pause");
+  c->add_option("--resume", o->resume,
+                "Go on from a checkpoint, with the bits of a run without a pause; what is not given of its "
+                "grid is as there");
   o->ranks.add(*c, "the grid", "as many threads as pay");
   o->dealt.add(*c);
   o->gpu.add(*c);

@@ -1,5 +1,5 @@
 #pragma once
-// How many threads step a grid where nobody has said.
+// How many threads step a grid where --ranks has not said.
 
 #include <cstdint>
 #include <vector>
@@ -8,6 +8,9 @@
 #include "stencil/grid_options.hpp"
 
 namespace hostless {
+
+/// --ranks-along without --ranks: as many threads, or processes of this machine, as it has boxes. Of MPI it stays open.
+void take_ranks_along(RankOptions& ranks, DealtOptions const& dealt);
 
 /// Settles RankOptions::ranks where the words leave it open: as many threads as are worth it for so many steps
 /// (ranks_worth), where ranks are threads of this process; else it stays open. shape, value_bytes  of the grid

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "hostless/base/error.hpp"
 #include "hostless/base/host_device.hpp"
 #include "hostless/base/isa.hpp"
 #include "hostless/stencil/cells.hpp"
@@ -116,12 +117,28 @@ HOSTLESS_TARGET_V4 void update_cells_v4(CellBlock const& block) {
   update_cells<T, Body, packs ? 64 : 0, ends>(block);
 }
 
+/// Whether it reads only fields that it has, and cells that it says it looks at, where every cell is 1.
+template <class T, class Body>
+bool keeps_to_its_reach(Body const& body) {
+  bool keeps = true;
+  static_cast<void>(body(ReachCell<T, Body>(keeps)));
+  return keeps;
+}
+
 /// The kernel of a functor for values of type T, by the best instruction set of this processor.
+/// Errors  usage  it reads farther than its radius, off the axes without `star = false`, or a field that it has not:
+///         as far as a look at cells that are all 1 can tell
 template <class T, class Body>
 StencilKernel kernel_of(Body const& body, std::string name) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "cells are float or double");
   static_assert(std::is_trivially_copyable_v<Body>, "a functor's parameters are copied as bytes");
   static_assert(Body::axes >= 1 && Body::axes <= 3 && Body::radius >= 1, "axes 1 to 3, radius at least 1");
+  if (!keeps_to_its_reach<T>(body))
+    throw Error(ErrorCode::usage,
+                "stencil '" + name +
+                    "' reads beyond its radius, off the axes, or a field that it has not (that "
+                    "is not there when it is stepped). Correct radius, star, fields or "
+                    "coefficients of its functor.");
   StencilKernel kernel;
   kernel.name = std::move(name);
   kernel.axes = Body::axes;

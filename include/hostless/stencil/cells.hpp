@@ -87,6 +87,32 @@ class HostCell {
   std::int64_t cell_;
 };
 
+/// As HostCell where every cell is 1, of a functor of which nobody knows yet whether it keeps to what it says of itself.
+template <class T, class Body>
+class ReachCell {
+ public:
+  using value_type = T;
+  explicit ReachCell(bool& keeps) : keeps_(keeps) {}
+  T of(int field, int x) const requires(Body::axes == 1) { return at(field, 0, 0, x); }
+  T of(int field, int y, int x) const requires(Body::axes == 2) { return at(field, y, 0, x); }
+  T of(int field, int z, int y, int x) const requires(Body::axes == 3) { return at(field, z, y, x); }
+  template <class... Offsets>
+  T operator()(Offsets... offsets) const {
+    return of(0, offsets...);
+  }
+  T at(int field, int a, int b, int c) const {
+    auto const within = [](int offset) { return -Body::radius <= offset && offset <= Body::radius; };
+    bool const on_axes = (a != 0) + (b != 0) + (c != 0) <= 1;
+    if (field < 0 || field >= fields_of_body<Body>() + coefficients_of_body<Body>() || !within(a) ||
+        !within(b) || !within(c) || (star_of_body<Body>() && !on_axes))
+      keeps_ = false;
+    return T(1);
+  }
+
+ private:
+  bool& keeps_;
+};
+
 /// A row of cells, and where the neighbours before and after it are read (CellBlock::before, after).
 struct RowEnds {
   std::int64_t cells, before = -1, after = 1;

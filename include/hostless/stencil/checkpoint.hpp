@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "hostless/stencil/kernel.hpp"
 #include "hostless/stencil/stencil.hpp"
@@ -18,6 +19,19 @@ namespace hostless {
 /// Errors  environment  the file cannot be written (the older checkpoint is kept)
 void write_stencil_checkpoint(Group& group, std::string const& path, CellStepper const& run,
                               StencilKernel const& kernel);
+
+/// What a checkpoint is of; vectors along axes are in the order of NumPy's.
+struct StencilCheckpointGrid {
+  std::string stencil;
+  std::vector<std::int64_t> shape;
+  std::size_t value_bytes = 8;
+  std::vector<GridBoundary> boundary;
+  std::vector<double> parameters;  ///< of a named stencil, whose parameters are numbers of 8 bytes
+};
+
+/// Reads the head alone. Collective.
+/// Errors  bad_input  not a checkpoint, or one that is cut short or damaged
+StencilCheckpointGrid read_stencil_checkpoint_grid(Group& group, std::string const& path);
 
 /// Gives a run the fields of a checkpoint and counts on from its steps, which it returns: what follows has
 /// the bits that it had without the pause, also with another number of ranks, another depth or another

@@ -6,7 +6,7 @@ import collections
 from typing import Any, Optional
 
 from .. import _core
-from ..errors import UsageError
+from ..errors import UsageError, a_type
 from .bound import Bound, agreed, bind_words
 from .fields import Whole, array_of, fields_of
 from .plan import ExchangePlan
@@ -22,7 +22,7 @@ class _OfPlan(Bound):
 
     def __init__(self, plan: ExchangePlan, fields: Any, *, limit: Any = None, gpu_transport: str = "auto"):
         if not isinstance(plan, ExchangePlan):
-            raise TypeError(f"plan is a {type(plan).__name__} (it says who reads what). Pass a hostless.ExchangePlan, or a "
+            raise TypeError(f"plan is {a_type(plan)} (it says who reads what). Pass a hostless.ExchangePlan, or a "
                             "communicator with owned and ghosts.")
         plan._check_open()
         self._plan = plan

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._device import GPUS, dense_strides, is_there, of_dlpack
 from .._rows import root_of
-from ..errors import UsageError
+from ..errors import UsageError, a_type, counted
 
 #: What can be added, by NumPy's kind and bytes; integers wrap around, so a sign does not matter.
 ELEMENTS = {("f", 4): "f32", ("f", 8): "f64", ("i", 4): "i32", ("i", 8): "i64", ("u", 4): "i32", ("u", 8): "i64"}
@@ -51,7 +51,7 @@ def _of_host(thing: Any, what: str) -> Array:
         try:
             thing = np.asarray(memoryview(thing))
         except TypeError:
-            raise TypeError(f"{what} is a {type(thing).__name__} (items are read and written where they lie). Pass an array "
+            raise TypeError(f"{what} is {a_type(thing)} (items are read and written where they lie). Pass an array "
                             "of NumPy, CuPy or torch.") from None
     if isinstance(thing, np.ma.MaskedArray):
         raise UsageError(f"{what} has a mask (every byte of it travels). Fill it first.")
@@ -132,7 +132,7 @@ def stream_of(given: Any) -> int:
         value = getattr(given, name, None)
         if value is not None:
             return int(getattr(value, "value", value) or 0)
-    raise TypeError(f"stream is a {type(given).__name__} (a stream of CuPy, torch or Numba is meant, or its number). Pass one.")
+    raise TypeError(f"stream is {a_type(given)} (a stream of CuPy, torch or Numba is meant, or its number). Pass one.")
 
 
 def stream_in_use(arrays: list) -> int:
@@ -214,7 +214,7 @@ def fields_of(fields: Any, plan: Any, adds: bool) -> Fields:
     there = place == {True}
     where = "a GPU" if there else "the processor"
     return Fields(words, [array.keeps for array in arrays], there, devices[0] if devices else -1,
-                  f"{'ghosts to add' if adds else 'ghosts to fill'} of {len(words)} fields ({', '.join(same)}) in the memory of {where}")
+                  f"{'ghosts to add' if adds else 'ghosts to fill'} of {counted(len(words), 'field')} ({', '.join(same)}) in the memory of {where}")
 
 
 def _pair_of(field: Any, number: int, plan: Any, adds: bool) -> list:
@@ -223,14 +223,14 @@ def _pair_of(field: Any, number: int, plan: Any, adds: bool) -> list:
     is_list = isinstance(field, (list, tuple))
     if plan.around:
         if is_list:
-            raise UsageError(f"{what} is {len(field)} things (ghosts lie around the owned items in this plan). Pass one array of "
-                             f"{plan.owned + plan.ghosts} items.")
+            raise UsageError(f"{what} is {counted(len(field), 'thing')} (ghosts lie around the owned items in this plan). Pass one array of "
+                             f"{counted(plan.owned + plan.ghosts, 'item')}.")
         return [(array_of(field, what), what, plan.owned + plan.ghosts, True)]
     if isinstance(field, Whole):
         _check_items(array_of(field.array, "array"), "array", plan.owned + plan.ghosts)
         field, what = (field.array[:plan.owned], field.array[plan.owned:]), "array"
     elif not is_list or len(field) != 2:
-        given = f"{len(field)} things" if is_list else f"a {type(field).__name__}"
+        given = counted(len(field), "thing") if is_list else a_type(field)
         raise UsageError(f"{what} is {given} (ghosts are an array of their own in this plan). Pass (owned, ghosts).")
     return [(array_of(one, f"{what}, {name}"), f"{what}, {name}", items, writes)
             for one, name, items, writes in ((field[0], "owned", plan.owned, adds), (field[1], "ghosts", plan.ghosts, not adds))]

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from .. import _core
-from ..errors import UsageError
+from ..errors import UsageError, counted
 from .bound import Bound, OfRanks, agreed, bind_words, check_carrier
 from .plan import integers, plan_words
 from .fields import Array, array_of
@@ -47,12 +47,17 @@ class Neighborhood(OfRanks):
     PeerLostError.
     """
 
-    def __init__(self, comm: Any, sources: Any, destinations: Any, *, route: str = "auto", ranks_per_node: int = 0,
+    def __init__(self, comm: Any, sources: Any = None, destinations: Any = None, *, route: str = "auto", ranks_per_node: int = 0,
                  transport: Optional[str] = None):
         self._begin(comm, transport)
 
         def prepare() -> tuple:
             check_carrier(comm, transport)
+            if sources is None or destinations is None:
+                has_graph = hasattr(comm, "inedges")  # as mpi4py's communicators with a topology have
+                raise TypeError("a Neighborhood without sources or destinations (the graph of a communicator is not read). Pass " +
+                                ("sources=comm.inedges, destinations=comm.outedges, each without MPI.PROC_NULL."
+                                 if has_graph else "both lists of ranks."))
             words, same = plan_words(route, False, ranks_per_node)
             return integers(sources, "sources", np.int32).tolist(), integers(destinations, "destinations", np.int32).tolist(), words, same
 
@@ -123,8 +128,8 @@ class Neighborhood(OfRanks):
         return Collective(self, call, _core.BoundArrays(plan, [field], words, tuple(kept)), kept, sent.there)
 
     def __repr__(self) -> str:
-        return (f"<hostless.Neighborhood of rank {self.rank} of {self.ranks}: {len(self.sources)} sources, "
-                f"{len(self.destinations)} destinations, {self.route}>")
+        return (f"<hostless.Neighborhood of rank {self.rank} of {self.ranks}: {counted(len(self.sources), 'source')}, "
+                f"{counted(len(self.destinations), 'destination')}, {self.route}>")
 
 
 def _side(given: tuple, what: str, neighbours: int, writes: bool, has_axis: bool) -> tuple:
@@ -133,7 +138,7 @@ def _side(given: tuple, what: str, neighbours: int, writes: bool, has_axis: bool
     array = array_of(thing, what)
     _check(array, what, writes)
     if has_axis and (not array.shape or array.shape[0] != neighbours):
-        raise UsageError(f"{what} has the shape {array.shape} (its first axis is the neighbour, and there are {neighbours}). Pass "
+        raise UsageError(f"{what} has the shape {array.shape} (its first axis is the neighbour, and there {'is' if neighbours == 1 else 'are'} {neighbours}). Pass "
                          f"({neighbours}, ...).")
     words = _core.BlockWords()
     words.address, words.bytes = array.address, math.prod(array.shape) * array.element_bytes
@@ -149,7 +154,7 @@ def _side(given: tuple, what: str, neighbours: int, writes: bool, has_axis: bool
         if displacements is not None:
             words.displacements = integers(displacements, f"{what}_displacements", np.int64, "Give a smaller one.").tolist()
             if not words.displacements and neighbours:
-                raise UsageError(f"{what}_displacements: 0 for {neighbours} neighbours (each block has one). Pass as many, or none.")
+                raise UsageError(f"{what}_displacements: 0 for {counted(neighbours, 'neighbour')} (each block has one). Pass as many, or none.")
     return array, words
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._checks import check_environment, check_ranks, file_name
 from .._rows import is_array, small, to_numpy, whole, word
-from ..errors import UsageError
+from ..errors import UsageError, a_type, counted
 from .bound import OfRanks, agreed, check_carrier
 
 #: Local numbers have 31 bits.
@@ -36,7 +36,7 @@ def run_threads(ranks: int, body: Callable, *args: Any) -> list:
     count = small(ranks, "ranks")
     check_ranks(count, "somebody has to call the function", "threads of one machine are started). Use fewer.")
     if not callable(body):
-        raise UsageError(f"body is a {type(body).__name__} (it is called with the rank's comm). Pass a function.")
+        raise UsageError(f"body is {a_type(body)} (it is called with the rank's comm). Pass a function.")
     return _core.run_threads(count, lambda comm: body(comm, *args))
 
 
@@ -169,7 +169,7 @@ class ExchangePlan(OfRanks):
         return self._plan.items_received
 
     def __repr__(self) -> str:
-        return (f"<hostless.ExchangePlan of rank {self.rank} of {self.ranks}: {self.owned} items, {self.ghosts} ghosts, "
+        return (f"<hostless.ExchangePlan of rank {self.rank} of {self.ranks}: {counted(self.owned, 'item')}, {counted(self.ghosts, 'ghost')}, "
                 f"{self.route}{', around' if self.around else ''}>")
 
 
@@ -188,7 +188,7 @@ def plan_words(route: Any, around: Any, ranks_per_node: Any) -> tuple:
 
 def integers(given: Any, what: str, kind: Any, advice: str = "Number them from 0 on.") -> np.ndarray:
     if not is_array(given) and not isinstance(given, range):
-        raise TypeError(f"{what} is a {type(given).__name__} (numbers of items are meant). Pass an array or a list of integers.")
+        raise TypeError(f"{what} is {a_type(given)} (numbers of items are meant). Pass an array or a list of integers.")
     if isinstance(given, np.ma.MaskedArray):
         raise UsageError(f"{what} has a mask (every number in it counts). Compress it first.")
     array = _counted(given, what) if isinstance(given, range) else np.asarray(to_numpy(given))
@@ -226,6 +226,6 @@ def _lists(given: Any, what: str, ranks: int) -> list:
                 raise UsageError(f"{what} has a list for rank {rank} (there are {ranks}, from 0 on). Correct it.")
         given = [given.get(rank, []) for rank in range(ranks)]
     if not isinstance(given, (list, tuple)) or len(given) != ranks:
-        count = f"has {len(given)} lists" if isinstance(given, (list, tuple)) else f"is a {type(given).__name__}"
-        raise UsageError(f"{what} {count} (there are {ranks} ranks, and each has one). Pass a list of lists, or a dict by rank.")
+        count = f"has {counted(len(given), 'list')}" if isinstance(given, (list, tuple)) else f"is {a_type(given)}"
+        raise UsageError(f"{what} {count} (there {'is' if ranks == 1 else 'are'} {counted(ranks, 'rank')}, and each has one). Pass a list of lists, or a dict by rank.")
     return [integers(one, f"{what}[{rank}]", np.int32) for rank, one in enumerate(given)]

@@ -12,7 +12,7 @@ from .. import _core
 from .._exchange.bound import agreed
 from .._exchange.fields import Array, array_of
 from .._rows import small, word
-from ..errors import Error, UsageError
+from ..errors import Error, UsageError, a_type, counted
 from .communicator import Communicator
 from .queue import Queue
 
@@ -73,7 +73,7 @@ class QueueHalo:
     def __init__(self, communicator: Communicator, *, ranks: Any, fields: Any, width: int = 1, reach: str = "box", periodic: Any = False,
                  ready: bool = False, tag: int = 0):
         if not isinstance(communicator, Communicator):
-            raise TypeError(f"communicator is a {type(communicator).__name__} (the ranks of a grid are those of a communicator of "
+            raise TypeError(f"communicator is {a_type(communicator)} (the ranks of a grid are those of a communicator of "
                             "queues). Pass a hostless.Communicator.")
         _core.refuse_in_function("a new halo")
         self._communicator, self._queue = communicator, 0  # the number of the last one that has a step of it
@@ -163,10 +163,10 @@ class QueueHalo:
         field = _Field(self._communicator._within_reach(array_of(thing, what), what, True), axes)
         shape, strides = field.array.shape, field.array.strides
         if len(shape) < axes:
-            raise UsageError(f"{what} has the shape {shape} (ranks= has {axes} axes, which come first). Pass an array of the box and "
+            raise UsageError(f"{what} has the shape {shape} (ranks= has {counted(axes, 'axis', 'axes')}, which come first). Pass an array of the box and "
                              "its halo.")
         if not 1 <= field.cell_bytes <= MOST_BYTES:
-            raise UsageError(f"{what} has cells of {field.cell_bytes} bytes, {field.array.kind}{list(shape[axes:])} (what is behind "
+            raise UsageError(f"{what} has cells of {counted(field.cell_bytes, 'byte')}, {field.array.kind}{list(shape[axes:])} (what is behind "
                              f"the first {axes} axes is a cell's, of 1 to {MOST_BYTES}). Pass wider ones as several fields.")
         least = field.array.element_bytes
         for axis in reversed(range(len(shape))):
@@ -179,12 +179,12 @@ class QueueHalo:
 
     def _step(self, queue: Any, arrays: Any) -> tuple:
         if not isinstance(queue, Queue):
-            raise TypeError(f"queue is a {type(queue).__name__} (its work is a queue's). Pass a hostless.Queue.")
+            raise TypeError(f"queue is {a_type(queue)} (its work is a queue's). Pass a hostless.Queue.")
         if arrays is None:
             return queue._core, [], None
         others = [self._field(one, f"arrays[{number}]", self._axes) for number, one in enumerate(_listed(arrays))]
         if len(others) != len(self._layouts):
-            raise UsageError(f"{len(others)} arrays for a halo of {len(self._layouts)} fields (each stands in for one). Pass as many, or "
+            raise UsageError(f"{counted(len(others), 'array')} for a halo of {counted(len(self._layouts), 'field')} (each stands in for one). Pass as many, or "
                              "None.")
         for number, (other, layout) in enumerate(zip(others, self._layouts)):
             if other.layout != layout:
@@ -217,7 +217,7 @@ def _numbers(ranks: Any) -> list:
 
 def _flag(given: Any, name: str) -> bool:
     if not isinstance(given, (bool, np.bool_)):
-        raise TypeError(f"{name}={given!r} is a {type(given).__name__} (True or False is meant). Pass one.")
+        raise TypeError(f"{name}={given!r} is {a_type(given)} (True or False is meant). Pass one.")
     return bool(given)
 
 

@@ -13,7 +13,7 @@ from .. import _core
 from .._checks import check_environment
 from .._exchange.fields import stream_of
 from .._rows import word
-from ..errors import Error
+from ..errors import Error, a_type
 from .communicator import seconds_of
 from .request import Request, listed
 
@@ -104,7 +104,7 @@ class Queue:
         """Calls function(*args) when the queue comes to it, on a thread of its own, with the GIL. What it raises is raised by
         wait(). Inside it every call about queues and requests is refused (QueueError in_use). On a stream it may not use the GPU."""
         if not callable(function):
-            raise TypeError(f"function is a {type(function).__name__} (it is called when the queue comes to it). Pass a function.")
+            raise TypeError(f"function is {a_type(function)} (it is called when the queue comes to it). Pass a function.")
         self._core.enqueue_function(functools.partial(function, *args) if args else function)
 
     def wait(self) -> None:

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any, Iterable, NamedTuple, Union
 
 from .. import _core
-from ..errors import Error
+from ..errors import Error, a_type
 
 
 class Status(NamedTuple):
@@ -86,11 +86,11 @@ def listed(requests: Any) -> list:
     if isinstance(requests, Request):
         return [requests]
     if not hasattr(requests, "__iter__"):
-        raise TypeError(f"requests is a {type(requests).__name__} (requests are meant). Pass a list of them.")
+        raise TypeError(f"requests is {a_type(requests)} (requests are meant). Pass a list of them.")
     all_of_them = list(requests)
     for one in all_of_them:
         if not isinstance(one, Request):
-            raise TypeError(f"a {type(one).__name__} among the requests (what send_init, recv_init ... return is meant). Pass those.")
+            raise TypeError(f"{a_type(one)} among the requests (what send_init, recv_init ... return is meant). Pass those.")
     return all_of_them
 
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -20,8 +21,8 @@ namespace {
 std::vector<Extent> equal_blocks(NamedSide const& side, std::size_t bytes) {
   if (side.neighbours == 0) return {};
   if (bytes % side.neighbours != 0)
-    refuse_blocks(fmt::format("rank {}: {} bytes are {} in {} equal blocks", side.rank, bytes, side.name,
-                              side.neighbours));
+    refuse_blocks(fmt::format("rank {}: {} are {} in {} equal blocks", side.rank, counted(bytes, "byte"),
+                              side.name, side.neighbours));
   auto const block = static_cast<std::int64_t>(bytes / side.neighbours);
   std::vector<Extent> blocks;
   for (std::size_t k = 0; k < side.neighbours; ++k)
@@ -31,14 +32,19 @@ std::vector<Extent> equal_blocks(NamedSide const& side, std::size_t bytes) {
 
 std::vector<Extent> given_blocks(NamedSide const& side, GivenBlocks const& given) {
   auto const refuse = [&](std::string const& what) {
-    refuse_blocks(fmt::format("rank {}: {}.{}", side.rank, side.name, what));
+    refuse_blocks(fmt::format("rank {}: {}", side.rank, what));
+  };
+  auto const refuse_block = [&](std::size_t k, std::string const& what) {
+    refuse(fmt::format("{} block {} {}", side.name, k, what));
   };
   if (given.counts.size() != side.neighbours)
-    refuse(fmt::format("counts: {} for {} neighbours", given.counts.size(), side.neighbours));
+    refuse(fmt::format("{} of {} blocks for {}", counted(given.counts.size(), "count"), side.name,
+                       counted(side.neighbours, "neighbour")));
   bool const dense = given.displacements.empty();
   if (!dense && given.displacements.size() != side.neighbours)
-    refuse(fmt::format("displacements: {} for {} neighbours", given.displacements.size(), side.neighbours));
-  if (given.item_bytes == 0) refuse("item_bytes: 0");
+    refuse(fmt::format("{} of {} blocks for {}", counted(given.displacements.size(), "displacement"),
+                       side.name, counted(side.neighbours, "neighbour")));
+  if (given.item_bytes == 0) refuse(fmt::format("{} blocks of items of 0 bytes", side.name));
   constexpr auto most_bytes = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
   auto const items = static_cast<std::int64_t>(std::min(given.memory_bytes, most_bytes) / given.item_bytes);
   auto const item_bytes = static_cast<std::int64_t>(std::min(given.item_bytes, most_bytes));
@@ -46,11 +52,12 @@ std::vector<Extent> given_blocks(NamedSide const& side, GivenBlocks const& given
   std::int64_t next = 0;
   for (std::size_t k = 0; k < side.neighbours; ++k) {
     std::int64_t const count = given.counts[k], first = dense ? next : given.displacements[k];
-    if (count < 0) refuse(fmt::format("counts[{}]: {} items", k, count));
-    if (first < 0) refuse(fmt::format("displacements[{}]: {} is in front of the memory", k, first));
+    if (count < 0) refuse_block(k, fmt::format("has {} items", count));
+    if (first < 0) refuse_block(k, fmt::format("begins at item {}, in front of the memory", first));
     if (count > 0 && (first > items || count > items - first))
-      refuse(fmt::format("counts[{}]: {} items of {} bytes from item {} on leave the memory's {} bytes", k,
-                         count, given.item_bytes, first, given.memory_bytes));
+      refuse_block(
+          k, fmt::format("has {} of {} from item {} on, which leave the memory's {}", counted(count, "item"),
+                         counted(given.item_bytes, "byte"), first, counted(given.memory_bytes, "byte")));
     blocks.push_back(count == 0 ? Extent{} : Extent{first * item_bytes, count * item_bytes});
     next = first + count;
   }

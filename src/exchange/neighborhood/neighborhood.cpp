@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "exchange/neighborhood/automatic_route.hpp"
 #include "exchange/neighborhood/blocks.hpp"
 #include "hostless/base/error.hpp"
@@ -29,10 +30,14 @@ std::vector<std::vector<std::int64_t>> gathered(Group& group, std::vector<std::i
 }
 
 void require_ranks(Group const& group, std::span<Rank const> list, char const* what) {
-  for (std::size_t k = 0; k < list.size(); ++k)
-    if (list[k] < 0 || list[k] >= group.size())
-      refuse_graph(fmt::format("rank {}: {}[{}] is {}, and there are {} ranks", group.rank(), what, k,
-                               list[k], group.size()));
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    if (list[k] >= 0 && list[k] < group.size()) continue;
+    std::string const text =
+        fmt::format("rank {}: {}[{}] is {}, and there {} {}", group.rank(), what, k, list[k],
+                    group.size() == 1 ? "is" : "are", counted(group.size(), "rank"));
+    if (list[k] >= 0) refuse_graph(text);
+    throw Error(ErrorCode::usage, text + " (MPI_PROC_NULL is such a number: nobody is there). Leave it out.");
+  }
 }
 
 /// What all ranks must have chosen alike; -1: the route of what moves.
@@ -199,10 +204,10 @@ void Neighborhood::require_equal_bytes(Call call, Sides const& sides) const {
     if (sent != wanted)
       throw Error(
           ErrorCode::usage,
-          fmt::format(
-              "{}: rank {} sends {} bytes to its destinations[{}], rank {}, which receives {} from its "
-              "sources[{}] (a block has one length). Pass the same on both sides.",
-              name(call), edge.source, sent, edge.out, edge.target, wanted, edge.in));
+          fmt::format("{}: rank {} sends {} to its destinations[{}], rank {}, which receives {} from its "
+                      "sources[{}] (a block has one length). Pass the same on both sides.",
+                      name(call), edge.source, counted(sent, "byte"), edge.out, edge.target, wanted,
+                      edge.in));
   }
 }
 

@@ -8,29 +8,39 @@
 namespace hostless::queue {
 namespace {
 
-// A fact that all ranks must have alike, and its name. The first ones say how many there are.
+// A fact that all ranks must have alike, its name, and those of its values where they are no numbers. The first ones say
+// how many there are.
 struct HaloFact {
   std::string name;
   std::int64_t value;
+  std::vector<char const*> words = {};
 };
+
+std::string shown(HaloFact const& fact, std::int64_t value) {
+  bool const has_word = value >= 0 && value < static_cast<std::int64_t>(fact.words.size());
+  return has_word ? fact.words[static_cast<std::size_t>(value)] : std::to_string(value);
+}
 
 std::vector<HaloFact> facts_of(HaloGrid const& grid, std::vector<HaloField> const& fields,
                                HaloOptions const& options) {
+  std::vector<char const*> const no_or_yes{"false", "true"};
   std::vector<HaloFact> facts = {{"the number of axes", static_cast<std::int64_t>(grid.ranks.size())},
                                  {"the number of fields", static_cast<std::int64_t>(fields.size())},
                                  {"the width of the halo", grid.width},
-                                 {"the reach", static_cast<int>(grid.reach)},
-                                 {"ready sends", options.ready ? 1 : 0},
+                                 {"the reach", static_cast<int>(grid.reach), {"star", "box"}},
+                                 {"ready (ready sends)", options.ready ? 1 : 0, no_or_yes},
                                  {"the first tag", options.tag}};
   for (std::size_t a = 0; a < grid.ranks.size(); ++a) {
     std::string const axis = " axis " + std::to_string(a);
     facts.push_back({"the ranks along" + axis, grid.ranks[a]});
-    facts.push_back({"whether periodic is" + axis, grid.periodic[a] ? 1 : 0});
+    facts.push_back({"periodic along" + axis, grid.periodic[a] ? 1 : 0, no_or_yes});
   }
   for (std::size_t f = 0; f < fields.size(); ++f) {
     std::string const field = " field " + std::to_string(f);
     facts.push_back({"the bytes of a cell of" + field, static_cast<std::int64_t>(fields[f].item_bytes)});
-    facts.push_back({"the elements of" + field, static_cast<int>(fields[f].element)});
+    facts.push_back({"the type of elements of" + field,
+                     static_cast<int>(fields[f].element),
+                     {"f32", "f64", "i32", "i64", "byte"}});
   }
   return facts;
 }
@@ -66,11 +76,11 @@ void throw_first_problem(std::vector<Bytes> const& all) {
   }
 }
 
-[[noreturn]] void throw_mismatch(std::string const& what, std::size_t one, std::int64_t of_one,
+[[noreturn]] void throw_mismatch(HaloFact const& what, std::size_t one, std::int64_t of_one,
                                  std::size_t other, std::int64_t of_other) {
-  throw QueueError(Refusal::mismatch, "a halo of which rank " + std::to_string(one) + " says that " + what +
-                                          " is " + std::to_string(of_one) + " and rank " +
-                                          std::to_string(other) + " " + std::to_string(of_other) +
+  throw QueueError(Refusal::mismatch, "a halo of which rank " + std::to_string(one) + " says that " +
+                                          what.name + " is " + shown(what, of_one) + " and rank " +
+                                          std::to_string(other) + " " + shown(what, of_other) +
                                           " (their messages would not fit). Give both the same.");
 }
 
@@ -84,8 +94,8 @@ void compare_sizes(HaloGrid const& grid, std::vector<std::vector<std::int64_t>> 
     for (std::size_t r = 0; r < all.size(); ++r) {
       std::size_t const first = r / below % along * below;  // the first rank of that place
       if (all[r][facts + a] != all[first][facts + a])
-        throw_mismatch("the size of its box along axis " + std::to_string(a), first, all[first][facts + a], r,
-                       all[r][facts + a]);
+        throw_mismatch({"the size of its box along axis " + std::to_string(a), 0}, first,
+                       all[first][facts + a], r, all[r][facts + a]);
     }
   }
 }
@@ -110,7 +120,7 @@ HaloPlan plan_halo(CommunicatorState const& ranks, HaloGrid const& grid, std::ve
   for (Bytes const& one : heard) all.push_back(numbers_of(one));
   for (std::size_t k = 0; k < facts.size(); ++k)
     for (std::size_t r = 1; r < all.size(); ++r)
-      if (all[r][k] != all[0][k]) throw_mismatch(facts[k].name, 0, all[0][k], r, all[r][k]);
+      if (all[r][k] != all[0][k]) throw_mismatch(facts[k], 0, all[0][k], r, all[r][k]);
   compare_sizes(grid, all, facts.size());
   return plan;
 }

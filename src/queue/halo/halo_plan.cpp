@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "queue/communicator_state.hpp"
 
 namespace hostless::queue {
@@ -18,7 +19,7 @@ int first_axis(HaloGrid const& grid) { return halo_axes - static_cast<int>(grid.
 std::string problem_of_grid(HaloGrid const& grid, int ranks) {
   std::size_t const axes = grid.ranks.size();
   if ((axes != 2 && axes != 3) || grid.periodic.size() != axes || grid.size.size() != axes)
-    return std::to_string(axes) + " axes of ranks, " + std::to_string(grid.periodic.size()) +
+    return counted(axes, "axis", "axes") + " of ranks, " + std::to_string(grid.periodic.size()) +
            " that are periodic or not, and " + std::to_string(grid.size.size()) +
            " sizes (a grid has 2 or 3). Give as many of each.";
   std::int64_t product = 1;
@@ -27,14 +28,14 @@ std::string problem_of_grid(HaloGrid const& grid, int ranks) {
     return "ranks along the axes that are not those of the communicator (" + std::to_string(ranks) +
            "; each has a box). Give numbers whose product it is.";
   if (grid.width < 1 || grid.width > most_halo_width)
-    return "a halo of " + std::to_string(grid.width) + " cells (it has 1 to " +
-           std::to_string(most_halo_width) + "). Use another width.";
+    return "a halo of " + counted(grid.width, "cell") + " (it has 1 to " + std::to_string(most_halo_width) +
+           "). Use another width.";
   if (grid.reach != HaloReach::star && grid.reach != HaloReach::box)
     return "reach number " + std::to_string(static_cast<int>(grid.reach)) +
            " (there is none). Use one of HaloReach.";
   for (std::int64_t const size : grid.size)
     if (size < grid.width || size > std::numeric_limits<std::int32_t>::max())
-      return "a box of " + std::to_string(size) + " cells along an axis with a halo of " +
+      return "a box of " + counted(size, "cell") + " along an axis with a halo of " +
              std::to_string(grid.width) +
              " (a neighbour's halo is this rank's alone). Use fewer ranks or a larger grid.";
   return {};
@@ -43,13 +44,13 @@ std::string problem_of_grid(HaloGrid const& grid, int ranks) {
 std::string problem_of_field(HaloField const& field, std::size_t axes) {
   if (field.cells == nullptr) return "a field without cells (nullptr). Give its array.";
   if (field.item_bytes < 1 || field.item_bytes > most_halo_item)
-    return "cells of " + std::to_string(field.item_bytes) + " bytes (they have 1 to " +
+    return "cells of " + counted(field.item_bytes, "byte") + " (they have 1 to " +
            std::to_string(most_halo_item) + "). Give wider ones as several fields.";
   if (field.element > Datatype::byte || field.item_bytes % bytes_of(field.element) != 0)
-    return "cells of " + std::to_string(field.item_bytes) + " bytes with elements of datatype number " +
+    return "cells of " + counted(field.item_bytes, "byte") + " with elements of datatype number " +
            std::to_string(static_cast<int>(field.element)) + " (a cell has whole ones). Correct one of both.";
   if (!field.strides.empty() && field.strides.size() != axes)
-    return std::to_string(field.strides.size()) + " strides of a field of " + std::to_string(axes) +
+    return counted(field.strides.size(), "stride") + " of a field of " + std::to_string(axes) +
            " axes (each has one). Give all, or none.";
   return {};
 }

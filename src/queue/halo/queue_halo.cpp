@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "hostless/queue/halo.hpp"
 #include "queue/communicator_state.hpp"
 #include "queue/halo/halo_plan.hpp"
@@ -150,9 +151,8 @@ class QueueHalo::State {
   void check_arrays(std::span<void* const> arrays) const {
     auto const fields = static_cast<std::size_t>(plan_.pass.head.fields);
     if (arrays.size() != fields)
-      throw Error(ErrorCode::usage, std::to_string(arrays.size()) + " arrays for a halo of " +
-                                        std::to_string(fields) +
-                                        " fields (each has one). Give all, or none.");
+      throw Error(ErrorCode::usage, counted(arrays.size(), "array") + " for a halo of " +
+                                        counted(fields, "field") + " (each has one). Give all, or none.");
     for (std::size_t f = 0; f < fields; ++f) {
       if (arrays[f] == nullptr)
         throw Error(ErrorCode::usage, "no array for field " + std::to_string(f) + " (nullptr). Give one.");

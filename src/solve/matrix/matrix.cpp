@@ -9,6 +9,7 @@
 #include "base/processors.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/machine/nodes.hpp"
+#include "hostless/operate/pattern_differs.hpp"
 #include "hostless/plan/routes.hpp"
 #include "operate/device_rows.hpp"
 #include "operate/ghost_reads.hpp"
@@ -398,7 +399,11 @@ void Matrix::update_values(RowSource const& source) {
   auto const rows = parts_->assembly->rows_of(group, source);
   group.together([&] {
     if (parts_->local) {
-      parts_->local->update_values(*rows);
+      try {
+        parts_->local->update_values(*rows);
+      } catch (PatternDiffers const& e) {
+        throw PatternDiffers(e.local_row(), global_row(e.local_row()));
+      }
     } else {
       check_pattern(scan_rows(source, false, parts_->threads, true), parts_->pattern);
     }

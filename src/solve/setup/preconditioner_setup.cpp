@@ -103,7 +103,7 @@ std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bo
       double* const a = blocks.data() + block_row * n * n;
       bool const finite = std::all_of(a, a + n * n, [](double v) { return std::isfinite(v); });
       if (!finite || !invert(a, b, signs))
-        return BadDiagonal{static_cast<std::int64_t>(block_row) * b, finite};
+        return BadDiagonal{static_cast<std::int64_t>(block_row) * b, finite, finite && invert_regular(a, b)};
     }
     preconditioner_data = std::move(blocks);
     return {};
@@ -115,7 +115,8 @@ std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bo
       double const d = signs == DiagonalSigns::absolute ? positive_of(there) : there;
       bool const can = signs == DiagonalSigns::positive ? d > 0 : std::isfinite(1.0 / d);
       if (!can || !std::isfinite(d))
-        return BadDiagonal{static_cast<std::int64_t>(block_row * n + j), std::isfinite(d)};
+        return BadDiagonal{static_cast<std::int64_t>(block_row * n + j), std::isfinite(d),
+                           std::isfinite(1.0 / d)};
       preconditioner_data[block_row * n + j] = 1.0 / d;
     }
   }

@@ -43,7 +43,7 @@ class StartLimit {
       is_over_ = true;
     }
     over_.notify_one();
-    watch_.join();
+    watch_.join();  // bounded: the thread has been told that it is over
   }
 
  private:
@@ -64,7 +64,7 @@ class StartLimit {
     std::_Exit(static_cast<int>(ErrorCode::environment));
   }
   std::mutex mutex_;
-  std::condition_variable over_;
+  std::condition_variable over_;  // bounded: it is waited for until the limit
   bool is_over_ = false;
   std::thread watch_;
 };

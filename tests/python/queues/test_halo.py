@@ -159,7 +159,7 @@ def wrong_on_rank_2(change, kind, text, others=hostless.UsageError):
     (lambda u: {"width": 0}, hostless.UsageError, "a halo of 0 cells"),
     (lambda u: {"width": 4}, hostless.UsageError, "a halo of 4 cells"),
     (lambda u: {"width": None}, TypeError, "width"),
-    (lambda u: {"width": 2}, hostless.UsageError, "a box of 1 cells"),
+    (lambda u: {"width": 2}, hostless.UsageError, "a box of 1 cell "),
     (lambda u: {"fields": u[:2]}, hostless.UsageError, "a box of 0 cells"),
     (lambda u: {"fields": u[0]}, hostless.UsageError, "shape (5,)"),
     (lambda u: {"fields": []}, hostless.UsageError, "fields=[]"),
@@ -190,11 +190,11 @@ def test_what_one_rank_says_wrong_is_told_to_all(change, kind, text):
     (lambda u: {"fields": np.zeros((5, 5, 5)), "ranks": (2, 2, 1)}, "number of axes"),
     (lambda u: {"fields": [u, u.copy()]}, "number of fields"),
     (lambda u: {"fields": u.astype("f4")}, "bytes of a cell"),
-    (lambda u: {"fields": u.astype("i8")}, "elements of field 0"),
+    (lambda u: {"fields": u.astype("i8")}, "elements of field 0 is f64 and rank 2 i64"),
     (lambda u: {"ranks": (4, 1)}, "ranks along axis 0"),
-    (lambda u: {"periodic": (True, False)}, "periodic is axis 1"),
-    (lambda u: {"reach": "star"}, "reach"),
-    (lambda u: {"ready": True}, "ready sends"),
+    (lambda u: {"periodic": (True, False)}, "periodic along axis 1 is true and rank 2 false"),
+    (lambda u: {"reach": "star"}, "the reach is box and rank 2 star"),
+    (lambda u: {"ready": True}, "ready (ready sends) is false and rank 2 true"),
     (lambda u: {"tag": 1}, "first tag"),
 ])
 def test_what_ranks_say_otherwise_is_told_to_all(change, text):
@@ -234,7 +234,7 @@ def test_steps_that_are_refused():
     for kind, act, text in (
             (TypeError, lambda: halo.enqueue_gather(None), "queue is a NoneType"),
             (TypeError, lambda: halo.enqueue_gather(first, ends_run=1), "ends_run=1"),
-            (TypeError, lambda: halo.enqueue_gather(first, [5]), r"arrays\[0\] is a int"),
+            (TypeError, lambda: halo.enqueue_gather(first, [5]), r"arrays\[0\] is an int"),
             (hostless.UsageError, lambda: halo.enqueue_gather(first, []), "0 arrays for a halo of 1 field"),
             (hostless.UsageError, lambda: halo.enqueue_gather(first, [array, array]), "2 arrays"),
             (hostless.UsageError, lambda: halo.enqueue_gather(first, array.astype("f8")), "float64"),

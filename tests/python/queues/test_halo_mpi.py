@@ -87,7 +87,7 @@ with hostless.Communicator(comm) as ranks, hostless.Queue() as queue:
     for change, mine, others, text in (
             (dict(width=0), hostless.UsageError, hostless.UsageError, "a halo of 0 cells"),
             (dict(fields=u.T), hostless.UsageError, hostless.UsageError, "in C order"),
-            (dict(fields=7), TypeError, hostless.UsageError, "fields[0] is a int"),
+            (dict(fields=7), TypeError, hostless.UsageError, "fields[0] is an int"),
             (dict(ranks=(comm.size, 2)), hostless.UsageError, hostless.UsageError, "whose product it is"),
             (dict(fields=u.astype("f4")), hostless.QueueError, hostless.QueueError, "the bytes of a cell of field 0"),
             (dict(fields=np.zeros((4, 5))), hostless.QueueError, hostless.QueueError, "along axis 1"),

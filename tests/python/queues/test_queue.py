@@ -125,7 +125,7 @@ def test_what_is_refused():
                 (hostless.UsageError, lambda: ranks.all_reduce_init(np.zeros(2, "c16")), "complex128"),
                 (hostless.UsageError, lambda: ranks.all_reduce_init(np.zeros(2, "u4"), None, "minimum"), "uint32"),
                 (hostless.UsageError, lambda: ranks.all_reduce_init(four, None, "xor"), "'xor'"),
-                (TypeError, lambda: ranks.send_init(7, 0), "is a int"),
+                (TypeError, lambda: ranks.send_init(7, 0), "is an int"),
                 (TypeError, lambda: ranks.send_init(np.zeros(2, object), 0), "object"),
                 (TypeError, lambda: ranks.send_init(four, 0.5), "whole number"),
                 (TypeError, lambda: queue.enqueue_start([four]), "ndarray"),

@@ -174,19 +174,21 @@ TEST(NeighborhoodRefuses, BlocksThatDoNotFit) {
   expect_refused("rank 1: received blocks 0 and 1 share bytes, from byte 8 on", [](Pair& pair) {
     if (pair.me == 1) pair.to[1] = 1;
   });
-  expect_refused("rank 0: sent.counts[1]: 2 items of 8 bytes from item 3 on leave the memory's 32 bytes",
-                 [](Pair& pair) { pair.first[1] = 3; });
-  expect_refused("rank 1: received.counts[1]: 2 items of 8 bytes from item 9223372036854775807 on leave",
-                 [](Pair& pair) {
-                   if (pair.me == 1) pair.to[1] = std::numeric_limits<std::int64_t>::max();
-                 });
-  expect_refused("rank 0: sent.counts[0]: -1 items", [](Pair& pair) { pair.counts[0] = -1; });
-  expect_refused("rank 0: sent.displacements[0]: -1 is in front of the memory",
+  expect_refused(
+      "rank 0: sent block 1 has 2 items of 8 bytes from item 3 on, which leave the memory's 32 bytes",
+      [](Pair& pair) { pair.first[1] = 3; });
+  expect_refused(
+      "rank 1: received block 1 has 2 items of 8 bytes from item 9223372036854775807 on, which leave",
+      [](Pair& pair) {
+        if (pair.me == 1) pair.to[1] = std::numeric_limits<std::int64_t>::max();
+      });
+  expect_refused("rank 0: sent block 0 has -1 items", [](Pair& pair) { pair.counts[0] = -1; });
+  expect_refused("rank 0: sent block 0 begins at item -1, in front of the memory",
                  [](Pair& pair) { pair.first[0] = -1; });
-  expect_refused("rank 1: sent.counts: 1 for 2 neighbours", [](Pair& pair) {
+  expect_refused("rank 1: 1 count of sent blocks for 2 neighbours", [](Pair& pair) {
     if (pair.me == 1) pair.counts.pop_back();
   });
-  expect_refused("rank 0: received.displacements: 3 for 2 neighbours",
+  expect_refused("rank 0: 3 displacements of received blocks for 2 neighbours",
                  [](Pair& pair) { pair.to.push_back(9); });
 }
 
@@ -226,7 +228,8 @@ TEST(NeighborhoodRefuses, GraphsThatAreNone) {
     };
   };
   expect_refused(2, "rank 1: sources[1] is 2, and there are 2 ranks", make({0, 2}, {0}));
-  expect_refused(2, "rank 1: destinations[0] is -1, and there are 2 ranks", make({0}, {-1}));
+  expect_refused(2, "rank 1: destinations[0] is -1, and there are 2 ranks (MPI_PROC_NULL is such a number",
+                 make({0}, {-1}));
   expect_refused(2, "rank 0 has rank 1 among its destinations once, which has it among its sources 2 times",
                  make({0, 0}, {0}));
   expect_refused(2,

@@ -199,8 +199,16 @@ TEST(Storage, UpdateValuesNamesTheRowOfAnotherPattern) {
   }
   LocalMatrix diagonals(oracle.rows(), tiling_of(oracle, 1, 2), FormatRequest{Kind::sell, Columns::auto_});
   EXPECT_NE(usage_text([&] { diagonals.update_values(shorter.rows()); }).find("row 100 "), std::string::npos);
-  usage_text([&] { diagonals.update_values(moved.rows()); });
-  usage_text([&] { diagonals.update_values(longer.rows()); });
+  for (Oracle const* other : {&moved, &longer})
+    EXPECT_NE(usage_text([&] { diagonals.update_values(other->rows()); }).find("row 100 "),
+              std::string::npos);
+
+  Oracle beyond = oracle;  // as a reader numbers a column that the matrix does not know
+  beyond.row[100][INT32_MAX] = 1.0;
+  EXPECT_NE(usage_text([&] {
+              diagonals.update_values(beyond.rows());
+            }).find("row 100 does not have the pattern that the matrix was built with"),
+            std::string::npos);
 
   Oracle const blocks = random_matrix(60, 3, 0, 21, true);
   Oracle other = blocks;

@@ -148,11 +148,11 @@ TEST(QueueHalo, WhatOneRankSaysWrongIsRefusedOnAll) {
   for (int const width : {0, 4})
     expect_on_all(usage, "halo of " + std::to_string(width) + " cells",
                   on_rank_2([&](Wanted& w) { w.grid.width = width; }));
-  expect_on_all(usage, "rank 2: a box of 1 cells", [](Wanted& w, int rank) {
+  expect_on_all(usage, "rank 2: a box of 1 cell ", [](Wanted& w, int rank) {
     w.grid.width = 2;
     if (rank == 2) w.grid.size[1] = 1;
   });
-  expect_on_all(usage, "1 axes", on_rank_2([](Wanted& w) { w.grid.ranks = {4}; }));
+  expect_on_all(usage, "1 axis", on_rank_2([](Wanted& w) { w.grid.ranks = {4}; }));
   expect_on_all(usage, "4 axes", on_rank_2([](Wanted& w) { w.grid.ranks = {2, 2, 1, 1}; }));
   expect_on_all(usage, "1 that are periodic", on_rank_2([](Wanted& w) { w.grid.periodic = {true}; }));
   expect_on_all(usage, "whose product", on_rank_2([](Wanted& w) { w.grid.ranks = {2, 3}; }));
@@ -191,8 +191,9 @@ TEST(QueueHalo, WhatRanksSayOtherwiseIsAMismatchOnAll) {
   expect_on_all(Refusal::mismatch, "size of its box along axis 0 is 2 and rank 3 4",
                 on_rank_3([](Wanted& w) { w.grid.size[0] = 4; }));
   expect_on_all(Refusal::mismatch, "width", on_rank_3([](Wanted& w) { w.grid.width = 2; }));
-  expect_on_all(Refusal::mismatch, "reach", on_rank_3([](Wanted& w) { w.grid.reach = HaloReach::star; }));
-  expect_on_all(Refusal::mismatch, "periodic is axis 1",
+  expect_on_all(Refusal::mismatch, "the reach is box and rank 3 star",
+                on_rank_3([](Wanted& w) { w.grid.reach = HaloReach::star; }));
+  expect_on_all(Refusal::mismatch, "periodic along axis 1 is true and rank 3 false",
                 on_rank_3([](Wanted& w) { w.grid.periodic[1] = false; }));
   expect_on_all(Refusal::mismatch, "ranks along axis 0", on_rank_3([](Wanted& w) { w.grid.ranks = {4, 1}; }));
   expect_on_all(Refusal::mismatch, "number of axes", on_rank_3([](Wanted& w) {
@@ -202,9 +203,10 @@ TEST(QueueHalo, WhatRanksSayOtherwiseIsAMismatchOnAll) {
                 on_rank_3([](Wanted& w) { w.fields.push_back(w.fields[0]); }));
   expect_on_all(Refusal::mismatch, "bytes of a cell of field 0",
                 on_rank_3([](Wanted& w) { w.fields[0].item_bytes = 16; }));
-  expect_on_all(Refusal::mismatch, "elements of field 0",
+  expect_on_all(Refusal::mismatch, "elements of field 0 is f64 and rank 3 i64",
                 on_rank_3([](Wanted& w) { w.fields[0].element = Datatype::i64; }));
-  expect_on_all(Refusal::mismatch, "ready sends", on_rank_3([](Wanted& w) { w.options.ready = true; }));
+  expect_on_all(Refusal::mismatch, "ready (ready sends) is false and rank 3 true",
+                on_rank_3([](Wanted& w) { w.options.ready = true; }));
   expect_on_all(Refusal::mismatch, "first tag", on_rank_3([](Wanted& w) { w.options.tag = 1; }));
   // Rows that lie far apart.
   EXPECT_EQ(refused(

@@ -178,6 +178,37 @@ TEST(Pass, NothingIsSteppedWhereFewerCellsAreThanAreFixed) {
     }
 }
 
+/// Reads one cell, which its other members may or may not allow.
+template <int dy, int dx, int field, int reach, bool on_axes>
+struct Reads {
+  static constexpr int axes = 2, radius = reach;
+  static constexpr bool star = on_axes;
+  template <class Cell>
+  HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
+    return u(0, 0) + u.of(field, dy, dx);
+  }
+};
+
+TEST(KernelOf, RefusesFunctorsThatReadFartherThanTheySay) {
+  auto const refused = [](auto const& functor) {
+    try {
+      static_cast<void>(kernel_of<double>(functor, "far"));
+    } catch (Error const& e) {
+      EXPECT_EQ(e.code(), ErrorCode::usage);
+      EXPECT_NE(std::string(e.what()).find("stencil 'far' reads beyond its radius"), std::string::npos);
+      return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused(Reads<-1, 0, 0, 1, true>{}));
+  EXPECT_FALSE(refused(Reads<0, 2, 0, 2, true>{}));
+  EXPECT_FALSE(refused(Reads<1, -1, 0, 1, false>{}));
+  EXPECT_TRUE(refused(Reads<-2, 0, 0, 1, true>{}));
+  EXPECT_TRUE(refused(Reads<0, 3, 0, 2, false>{}));
+  EXPECT_TRUE(refused(Reads<1, -1, 0, 1, true>{}));
+  EXPECT_TRUE(refused(Reads<0, 1, 1, 1, true>{}));
+}
+
 TEST(Pass, RowsCutIntoTilesLeaveWhatPlainStepsLeave) {
   for (auto const& ends : {std::array{fixed, fixed, fixed}, std::array{mirrored, fixed, mirrored},
                            std::array{fixed, fixed, mirrored}, std::array{mirrored, fixed, fixed}})
