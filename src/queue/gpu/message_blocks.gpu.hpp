@@ -147,26 +147,27 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, Sh
                 (at + u * step - call.end[k].first);
       words = u + 1;
     }
-    auto const are_there = [&] {
-      bool all = true;
+    auto const is_there = [&](int u) {
+      auto const epoch = static_cast<std::uint32_t>(epoch_of[end[u]]);
+      return word[u].part[1] == epoch && word[u].part[3] == epoch;
+    };
+    Progress const progress = await(call, [&](bool also_gone) {
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u)
         if (u < words) word[u] = load_flagged_word(from[u]);
+      bool all = true;
       HOSTLESS_UNROLL
-      for (int u = 0; u < together; ++u) {
-        if (u >= words) continue;
-        auto const epoch = static_cast<std::uint32_t>(epoch_of[end[u]]);
-        all = all && word[u].part[1] == epoch && word[u].part[3] == epoch;
+      for (int u = 0; u < together; ++u)
+        if (u < words) all = all && is_there(u);
+      if (all) return Progress::done;
+      // A sender that has gone has stored its words before: one of it that is missing then never comes. Those of
+      // the others may.
+      for (int u = 0; also_gone && u < words; ++u) {
+        if (load_acquiring(call.end[end[u]].view().sender_gone) == 0) continue;
+        word[u] = load_flagged_word(from[u]);
+        if (!is_there(u)) return Progress::lost;
       }
-      return all;
-    };
-    Progress const progress = await(call, [&](bool also_gone) {
-      if (are_there()) return Progress::done;
-      bool is_gone = false;
-      for (int u = 0; also_gone && u < words; ++u)
-        is_gone = is_gone || load_acquiring(call.end[end[u]].view().sender_gone) != 0;
-      if (!is_gone) return Progress::pending;
-      return are_there() ? Progress::done : Progress::lost;
+      return Progress::pending;
     });
     if (progress != Progress::done) return progress;
     HOSTLESS_UNROLL

@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "hostless/base/wait.hpp"
 #include "on_gpus.hpp"
@@ -21,6 +22,39 @@ void enqueue_both(Queue& queue, Request* one, bool by_one_call) {
   if (by_one_call) return queue.enqueue_start_and_wait({&one, 1}, {&one, 1});
   queue.enqueue_start({&one, 1});
   queue.enqueue_wait({&one, 1});
+}
+
+// A wait has words of several messages for each thread. That the sender of one that has come has left says nothing of the others.
+class PeerLeavesEarly : public OnGpus {};
+INSTANTIATE_TEST_SUITE_P(On, PeerLeavesEarly, testing::Values(Shared{1, 3}, Shared{2, 3}), named);
+
+TEST_P(PeerLeavesEarly, AndTheOthersMessagesAreAwaited) {
+  on_ranks(3, [&](Transport& t) -> std::string {
+    constexpr int late = 20;  // of a slot each: more words than threads that wait
+    Communicator communicator(t, home().gpu());
+    int const rank = t.group().rank();
+    std::vector<Request> requests;
+    if (rank == 0) requests.push_back(communicator.receive_init({home().other_memory(1), 0}, 1, 0));
+    if (rank == 1) requests.push_back(communicator.send_init({home().other_memory(1), 0}, 0, 0));
+    for (int k = 0; k < late; ++k) {
+      std::span<std::byte> const buffer{home().other_memory(slot), slot};
+      if (rank == 0) requests.push_back(communicator.receive_init(buffer, 2, k));
+      if (rank == 2) requests.push_back(communicator.send_init(buffer, 0, k));
+    }
+    std::vector<Request*> all;
+    for (Request& one : requests) all.push_back(&one);
+    match(all);
+    {
+      Queue queue(QueueType::peer, home().stream(0));
+      if (rank == 2) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      queue.enqueue_start(all);
+      queue.enqueue_wait(all);
+      queue.wait();
+    }
+    for (Request& one : requests) one.free();
+    t.group().barrier();
+    return {};
+  });
 }
 
 class PeerLosses : public OnGpus {};
