@@ -5,7 +5,7 @@
 #          queue_contract: 10,000 random programs, 100 hangs and 10 kills of a transport
 # OUT      a folder for a log each
 # Transports: threads processes openmpi mpich ... (all). SECONDS_EACH (3600) is the most that a test may take. Prints a line each: its exit
-# code and how much it has compared; exit code 1 where a test failed or nothing was compared; 2: no such program, or no test of a transport.
+# code and how much it has compared; exit code 1 where a test failed or was skipped, or nothing was compared; 2: no such program, or no test of a transport.
 set -uo pipefail
 program=$1 out=$2
 shift 2
@@ -38,7 +38,7 @@ for code in "$out"/*.code; do
   read -r value <"$code"
   count=$(grep -Eo '[0-9]+ (cells|points|programs|hangs|kills|rows|messages of)[^"]*' "$log" | tail -n 1)
   echo "$(basename "${log%.log}"): exit code $value${count:+, $count}"
-  if [ "$value" != 0 ]; then failed=1; elif [ -n "$count" ]; then compared=$((compared + 1)); fi
+  if [ "$value" != 0 ] || grep -q '^\[  SKIPPED \]' "$log"; then failed=1; elif [ -n "$count" ]; then compared=$((compared + 1)); fi
 done
 [ "$compared" != 0 ] || { echo 'Nothing was compared.'; failed=1; }
 exit "$failed"

@@ -32,7 +32,7 @@ try() {
   while [ "$1" != -- ]; do start+=("$1"); shift; done
   shift
   if [ "$left" -lt "$limit" ]; then limit=$left; fi
-  if [ "$limit" -lt 5 ]; then echo "== $name: not started, the four minutes are over"; return; fi
+  if [ "$limit" -lt 5 ]; then echo "== $name: not started, the four minutes are over"; code=4; return; fi
   echo "== $name"
   timeout -k 5 "$limit" "${start[@]}" "$folder/hostless" bench neighbor "${brief[@]}" "$@" --json "$out/$name.json" || ended=$?
   echo "exit code $ended after $((SECONDS - began)) s in all"

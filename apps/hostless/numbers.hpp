@@ -14,14 +14,17 @@
 
 namespace hostless {
 
-/// Accepts whole numbers from `least` to `most`, or to the largest that T holds.
+/// Accepts whole numbers from `least` to `most`, or to the largest that T holds. None that begins with a zero, which
+/// CLI11 takes for octal.
 template <class T>
 CLI::Validator whole_number(T least, T most = std::numeric_limits<T>::max()) {
   auto refuse = [least, most](std::string& text) -> std::string {
     T value{};
     char const* const end = text.data() + text.size();
     auto const [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem == std::errc() && stop == end && value >= least && value <= most) return {};
+    std::size_t const digits = text.find_first_not_of('-');
+    bool const octal = digits != std::string::npos && text[digits] == '0' && digits + 1 < text.size();
+    if (problem == std::errc() && stop == end && !octal && value >= least && value <= most) return {};
     return fmt::format("'{}' (a whole number from {} to {} is needed)", text, least, most);
   };
   return {refuse, ""};

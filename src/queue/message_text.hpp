@@ -68,12 +68,12 @@ HOSTLESS_HOST_DEVICE void start_message(Words& words, MessageView const& m, Side
     moved = words.move(m.to, m.from, m.bytes);
   }
   words.once([&] {
-    words.set_own(own_epoch, epoch);
     if (m.mode == Mode::small && side == Side::receiver) words.store(m.taken, epoch - 1);
     if (moved) {
       words.reach(m.arrived, epoch);
       words.reach(m.sent, epoch);
     }
+    words.set_own(own_epoch, epoch);  // the last of it: a wait beside it ends no sooner
   });
 }
 

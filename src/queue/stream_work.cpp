@@ -59,8 +59,11 @@ void StreamWork::enqueue_wait(Requests const& requests) {
 }
 
 void StreamWork::enqueue_start_and_wait(Requests const& starts, Requests const& waits) {
-  bool const may_start = may_enqueue(starts), may_wait = may_enqueue(waits);
-  if (!may_start || !may_wait) return;
+  bool const may_start = may_enqueue(starts);
+  if (!may_start) {
+    for (auto const& request : waits) request->lose();
+    return;
+  }
   know(starts);
   bool const is_recording = stream_->is_recording();
   start_and_wait(starts, waits);

@@ -218,9 +218,12 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
     if (bad) mine = {matrix.global_row(bad->row), bad->finite, bad->regular};
   });
   bad_row.reset();
+  bool all_regular = true;
   for (BadDiagonal const& one : group().all_gather(mine)) {
     if (one.row < (bad_row ? bad_row->row : matrix.global_rows())) bad_row = one;
+    all_regular = all_regular && one.regular;
   }
+  if (bad_row) bad_row->regular = all_regular;
 }
 
 // Works on vectors of the method that no caller has filled.

@@ -151,6 +151,8 @@ class Mpi:
         same = (*words, "--rtol", "1e-8", "--max-iterations", 500, ":", *one[one.index("-n"):], COMMAND, *words, "--rtol", "1.0e-08",
                 "--max-iterations", "0500")
         self.run_it(*(str(word) for word in same), launcher=one, environment=PATIENT)
+        loose = ("solve", *PROBLEM, "--rtol", "1e16", ":", *one[one.index("-n"):], COMMAND, "solve", *PROBLEM, "--rtol", 10**16)
+        self.run_it(*(str(word) for word in loose), launcher=one, environment=PATIENT)
         self.refused_apart(2, "rank 1 is given --rtol 1.00e-8; rank 0 --rtol 1e-7 ", (*words, "--rtol", "1e-7"), (*words, "--rtol", "1.00e-8"))
 
     def test_other_commands_and_stencils_are_refused(self):

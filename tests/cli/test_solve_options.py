@@ -150,6 +150,12 @@ class Advice(Command):
             self.write("A.mtx", market(matrix, 5))
             told = self.solve("A.mtx", "--method", "cg", "--preconditioner", "jacobi", code=1)["message"]
             self.assertTrue(told.endswith(f"Try method minres, whose jacobi takes absolute values, {advice}"), told)
+        for ranks in (1, 2):  # the first row has an inverse, a later one has none
+            matrix[1, 1], matrix[4, 4] = -3.0, 0.0
+            self.write("A.mtx", market(matrix, 5))
+            told = self.solve("A.mtx", "--method", "cg", "--preconditioner", "jacobi", "--ranks", ranks, code=1)["message"]
+            self.assertRegex(told, "entry of row 2 is not positive.* with preconditioner none")
+        matrix = chain(5)
         matrix[2, 2] = 0.0
         self.write("A.mtx", market(matrix, 5))
         told = self.solve("A.mtx", "--method", "bicgstab", "--preconditioner", "jacobi", code=1)["message"]

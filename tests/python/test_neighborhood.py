@@ -1,6 +1,7 @@
 """Collectives between neighbours, against the memory that the lists name and against those of MPI; exchanges from numbers."""
 
 import pathlib
+from array import array as memory_of
 
 import numpy as np
 import pytest
@@ -126,6 +127,9 @@ def test_update_fills_ghosts_of_any_array():
         for wrong, what in ((np.zeros(5), r"array has the shape \(5,\) .* has 6\)"), (np.zeros(12)[::2], "gaps"), (7, "is an int")):
             with pytest.raises((hostless.UsageError, TypeError), match=what):
                 exchange.update(wrong)
+        buffer = memory_of("d", [*range(first, first + 4), 0, 0])  # whose slices are copies
+        exchange.update(buffer)
+        assert buffer[4:].tolist() == ghosts
         exchange.close()
         with pytest.raises(hostless.UsageError, match="the exchange is closed"):
             exchange.update(one)

@@ -1,7 +1,6 @@
 """python/hostless/report/stencil_plots.py and what the page says of stencils: numbers and fields are those of the files."""
 
 import json
-import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -72,8 +71,31 @@ class Stencils(unittest.TestCase):
         self.assertIn("3 x 4 cells, and the result is of 40 x 50", Page(make_page([file])).text)
         field.write_bytes(b"text")
         self.assertIn("cannot be read as .npy", Page(make_page([file])).text)
+        field.write_bytes(b"PK\x03\x04 no zip")
+        self.assertIn("cannot be read as .npy", Page(make_page([file])).text)
+        numpy.save(field, numpy.full((40, 50), numpy.inf))
+        self.assertIn("no value is finite", Page(make_page([file])).text)
         numpy.save(field, numpy.array([["a", "b"]]))
         self.assertIn("no array of numbers", Page(make_page([file])).text)
+
+    @NOT_DRAWN
+    def test_fields_are_found_where_they_were_written(self, _):
+        out = self.folder / "out"
+        out.mkdir()
+        picture_case.run("stencil", "--problem", "heat", "--size", "9,9", "--steps", 3, "--quiet", "--output", out / "u.npy", "--json", out / "r.json")
+        result = json.loads((out / "r.json").read_text())
+        for named in (str(out / "u.npy"), "out/u.npy", "u.npy"):  # as the run said it, in whatever folder it was
+            (out / "r.json").write_text(json.dumps({**result, "output": [named]}))
+            self.assertNotIn("is not drawn", Page(make_page([out / "r.json"])).text)
+
+    @NOT_DRAWN
+    def test_a_resumed_run_and_fields_that_were_not_written(self, _):
+        _, result = self.stepped()
+        text = Page(make_page([{**result, "resumed_at": 59, "output": []}])).text
+        self.assertIn("1 step of heat in", text)
+        self.assertIn("behind 59 of a run before", text)
+        lost = {**result, "fields": ["u", "before"], "history": [], "output": ["v.npy"]}
+        self.assertIn("1 of 2 fields were written", Page(make_page([lost])).text)
 
     @NOT_DRAWN
     def test_other_endings_and_damaged_results(self, _):
@@ -117,7 +139,11 @@ class Stencils(unittest.TestCase):
         self.assertEqual(plane.shape, (3, 5))
         self.assertAlmostEqual(plane[1, 2], wide[2:4, 412:618].mean())
         self.assertEqual(words, "means of 2 x 206 cells")
-        self.assertFalse(re.search("nan", str(stencil_plots.plot_field(numpy.full((3, 3), numpy.nan)).get_images()[0].get_clim())))
+        with self.assertRaisesRegex(ValueError, "no value is finite"):
+            stencil_plots.plot_field(numpy.full((3, 3), numpy.nan))
+        half = numpy.full((3, 3), numpy.nan)
+        half[1] = 2.0
+        self.assertTrue((stencil_plots.plane_of(half)[0][1] == 2.0).all())
 
 
 if __name__ == "__main__":

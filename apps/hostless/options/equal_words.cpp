@@ -67,21 +67,19 @@ std::string said(std::string const& name, GivenWord const* word) {
   return word->text.empty() ? name : name + " " + word->text;
 }
 
-bool is_number(CLI::Option const& option) {
-  std::string const type = option.get_type_name();
-  return type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT");
-}
-
 // One text for all that stand for one number; others, which are refused elsewhere, as they are.
-std::string as_number(std::string const& text) {
+std::string compared_text(CLI::Option const& option, std::string const& text) {
+  std::string const type = option.get_type_name();
   char const* const end = text.data() + text.size();
-  std::int64_t whole = 0;
-  if (auto const [stop, problem] = std::from_chars(text.data(), end, whole);
-      problem == std::errc() && stop == end)
-    return std::to_string(whole);
+  if (type.starts_with("INT") || type.starts_with("UINT")) {
+    std::int64_t whole = 0;
+    auto const [stop, problem] = std::from_chars(text.data(), end, whole);
+    return problem == std::errc() && stop == end ? std::to_string(whole) : text;
+  }
+  if (!type.starts_with("FLOAT") || text.empty()) return text;
   char* stop = nullptr;
   double const number = std::strtod(text.c_str(), &stop);
-  return text.empty() || stop != end ? text : fmt::format("{}", number);
+  return stop != end ? text : fmt::format("{}", number == 0 ? 0.0 : number);
 }
 
 // The first of `a` that `b` has not, or otherwise; empty: none.
@@ -118,7 +116,7 @@ GivenWords given_words(CLI::App const& command) {
     std::string compared;
     for (std::string const& word : option->results()) {
       value += (value.empty() ? "" : " ") + word;
-      compared += (compared.empty() ? "" : " ") + (is_number(*option) ? as_number(word) : word);
+      compared += (compared.empty() ? "" : " ") + compared_text(*option, word);
     }
     if (name == "--partition" && value.starts_with(partition_file)) value = compared = partition_file;
     words.push_back({name, value, compared});

@@ -356,8 +356,8 @@ void add_stencil(CLI::App& app, Arguments const& arguments, std::function<int()>
       ->expected(1, 8);
   add_steps(*c, o->steps);
   c->add_option("--resume", o->resume,
-                "Go on from a checkpoint, with the bits of a run without a pause; what is not given of its "
-                "grid is as there");
+                "Go on from a checkpoint, with the bits of a run without a pause; without --size its grid is "
+                "taken from there");
   o->ranks.add(*c, "the grid", "as many threads as pay");
   o->dealt.add(*c);
   o->gpu.add(*c);

@@ -228,7 +228,10 @@ def _pair_of(field: Any, number: int, plan: Any, adds: bool) -> list:
         return [(array_of(field, what), what, plan.owned + plan.ghosts, True)]
     if isinstance(field, Whole):
         _check_items(array_of(field.array, "array"), "array", plan.owned + plan.ghosts)
-        field, what = (field.array[:plan.owned], field.array[plan.owned:]), "array"
+        # Slices of whatever else holds memory may be copies, which nobody sees.
+        has_views = any(hasattr(field.array, name) for name in ("__array_interface__", "__cuda_array_interface__", "__dlpack__"))
+        whole = field.array if has_views else np.asarray(memoryview(field.array))
+        field, what = (whole[:plan.owned], whole[plan.owned:]), "array"
     elif not is_list or len(field) != 2:
         given = counted(len(field), "thing") if is_list else a_type(field)
         raise UsageError(f"{what} is {given} (ghosts are an array of their own in this plan). Pass (owned, ghosts).")

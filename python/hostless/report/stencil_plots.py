@@ -5,6 +5,7 @@ is imported when something is drawn, not before.
 """
 
 import math
+import zipfile
 from pathlib import Path
 
 from .. import plots
@@ -72,7 +73,7 @@ def plane_of(field):
     """(plane, words) to be drawn of a field of two or three axes: of three the middle plane across the first one.
 
     At most MOST_CELLS along each axis; what is larger becomes means of equally many neighbours, those at the far ends left out
-    where they do not fill a mean. Errors: ValueError for other numbers of axes or no cells.
+    where they do not fill a mean. Errors: ValueError for other numbers of axes, no cells, or none that is finite.
     """
     import numpy
 
@@ -82,22 +83,24 @@ def plane_of(field):
     if field.ndim == 3:
         middle = field.shape[0] // 2
         field, words = field[middle], f"plane {middle} of {field.shape[0]}"
-    plane = numpy.asarray(field, dtype=float)
-    step = [-(-extent // MOST_CELLS) for extent in plane.shape]
+    step = [-(-extent // MOST_CELLS) for extent in field.shape]
     if max(step) > 1:
-        extent = [count // each * each for count, each in zip(plane.shape, step)]
-        plane = plane[:extent[0], :extent[1]].reshape(extent[0] // step[0], step[0], extent[1] // step[1], step[1]).mean(axis=(1, 3))
+        rows, columns = (count // each for count, each in zip(field.shape, step))
+        plane = numpy.empty((rows, columns))
+        for k in range(rows):  # a row of means at a time: the field may be larger than memory
+            some = numpy.asarray(field[k * step[0]:(k + 1) * step[0], :columns * step[1]], dtype=float)
+            plane[k] = some.reshape(step[0], columns, step[1]).mean(axis=(0, 2))
         means = f"means of {step[0]} x {step[1]} cells"
         words = f"{words}, {means}" if words else means
+    else:
+        plane = numpy.array(field, dtype=float)
+    if not numpy.isfinite(plane).any():
+        raise ValueError("no value is finite (nothing has a colour). Give a field of before.")
     return plane, words
 
 
 def draw_plane(plane, shape, ax) -> None:
     """Draws a plane of `plane_of`, with the numbers of cells of a field whose last two extents are `shape`."""
-    import numpy
-
-    if not numpy.isfinite(plane).any():
-        plane = numpy.zeros_like(plane)  # nothing has a colour
     drawn = ax.imshow(plane, cmap="viridis", interpolation="nearest", extent=(-0.5, shape[1] - 0.5, shape[0] - 0.5, -0.5))
     for axis in (ax.xaxis, ax.yaxis):
         axis.get_major_locator().set_params(integer=True)
@@ -111,7 +114,7 @@ def read_field(path):
 
     try:
         field = numpy.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: cannot be read as .npy ({error}). Give a field that `hostless stencil --output` wrote.") from error
     if not isinstance(field, numpy.ndarray) or field.dtype.kind not in "fiub":
         raise ValueError(f"{path}: no array of numbers. Give a field that `hostless stencil --output` wrote.")

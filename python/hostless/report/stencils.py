@@ -34,8 +34,11 @@ def verdict(stencil: Stencil) -> dict:
     """One sentence of how it ended."""
     result = stencil.result
     good, text, meaning = status_words(result)
-    taken = result["steps"]
-    sentence = f"{taken:,} step{'s' if taken != 1 else ''} of {result['problem']} in {results.seconds(result['seconds']).text}"
+    resumed = result.get("resumed_at") or 0
+    taken = result["steps"] - resumed
+    sentence = f"{steps_in_words(taken)} of {result['problem']} in {results.seconds(result['seconds']).text}"
+    if resumed:
+        sentence += f", behind {resumed:,} of a run before"
     if result["history"]:
         look = result["history"][-1]
         known = [norm for norm in look["norm"] if norm is not None]
@@ -43,6 +46,10 @@ def verdict(stencil: Stencil) -> dict:
             sentence += f"; step {look['step']:,} changed {' and '.join(f'{norm:.3e}' for norm in known)}"
     return {"name": stencil.name, "good": good, "status": text, "sentence": sentence, "meaning": meaning,
             "message": result.get("message") or ""}
+
+
+def steps_in_words(count: int) -> str:
+    return f"{count:,} step{'s' if count != 1 else ''}"
 
 
 def times(sizes) -> str:
@@ -107,20 +114,28 @@ def changes_of(stencils: list) -> list:
     return [curve for curve in curves if curve[1]]
 
 
+def found(folder: Path, file: str) -> Path:
+    """A file that a run named in its own folder: from here, or beside the result."""
+    return next((path for path in (folder / file, Path(file), folder / Path(file).name) if path.exists()), folder / file)
+
+
 def fields_of(stencil: Stencil, pictures) -> list:
     """[(figure or None, words)] of the fields that it wrote: the files are looked for beside the result."""
+    fields, files = stencil.result["fields"], stencil.result.get("output") or []
+    if files and len(files) != len(fields):
+        return [(None, f"{stencil.name}: {len(files)} of {len(fields)} fields were written, so none is drawn (which they are is not told).")]
     told = []
-    for field, file in zip(stencil.result["fields"], stencil.result.get("output") or []):
-        path = stencil.folder / file
+    for field, file in zip(fields, files):
+        path = found(stencil.folder, file)
         try:
             array = stencil_plots.read_field(path)
             if list(array.shape) != stencil.result["size"]:
                 raise ValueError(f"{path}: {times(array.shape)} cells, and the result is of {times(stencil.result['size'])}")
             plane, words = stencil_plots.plane_of(array)
         except (OSError, ValueError) as error:
-            said = f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+            said = f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error).split(". Give")[0]
             told.append((None, f"{stencil.name}: {field} is not drawn ({said})."))
             continue
-        caption = f"{stencil.name}: {field} after {stencil.result['steps']:,} steps" + (f"; {words}" if words else "") + "."
+        caption = f"{stencil.name}: {field} after {steps_in_words(stencil.result['steps'])}" + (f"; {words}" if words else "") + "."
         told.append((pictures.field(plane, array.shape[-2:], caption), ""))
     return told

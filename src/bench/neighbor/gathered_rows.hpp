@@ -32,7 +32,10 @@ class GatheredRows {
   std::int64_t other_values() const { return others_ * what_->columns; }
   /// [entries of A] where the row of B that an entry takes begins, in values.
   std::vector<std::int64_t> const& first_of_entry() const { return first_; }
-  /// Of blocks: [sources] values of each, and in front of it in those of others.
+  /// Of blocks: how many rows come of the k-th source, and how many before them.
+  std::int64_t rows_of(std::size_t k) const { return counts_[k]; }
+  std::int64_t rows_before(std::size_t k) const { return displacements_[k]; }
+  /// [sources] as values, as MPI counts them: not beyond INT_MAX.
   std::vector<int> const& counts() const { return values_; }
   std::vector<int> const& displacements() const { return values_before_; }
   /// b  [own | others]. Collective. Errors: those of Neighborhood, or of plans

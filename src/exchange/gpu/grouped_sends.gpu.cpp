@@ -35,11 +35,17 @@ class RawGroup final : public GroupedSends {
     OnDevice const on(device_);
     auto const raw = static_cast<HOSTLESS_GPU(Stream_t)>(stream);
     require(use_.begin_group(), "ncclGroupStart");
+    NcclStatus sent = nccl_success,
+               received = nccl_success;  // a group that was begun is ended, whatever they say
     for (GroupedPart const& part : out)
-      require(use_.send(part.at, part.bytes, nccl_char, part.rank, ranks_, raw), "ncclSend");
+      if (sent == nccl_success) sent = use_.send(part.at, part.bytes, nccl_char, part.rank, ranks_, raw);
     for (GroupedPart const& part : in)
-      require(use_.receive(part.at, part.bytes, nccl_char, part.rank, ranks_, raw), "ncclRecv");
-    require(use_.end_group(), "ncclGroupEnd");
+      if (received == nccl_success)
+        received = use_.receive(part.at, part.bytes, nccl_char, part.rank, ranks_, raw);
+    NcclStatus const ended = use_.end_group();
+    require(sent, "ncclSend");
+    require(received, "ncclRecv");
+    require(ended, "ncclGroupEnd");
   }
   void abort() noexcept override {
     if (NcclHandle const ranks = std::exchange(ranks_, nullptr)) (void)use_.abort(ranks);

@@ -147,9 +147,9 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, Sh
                 (at + u * step - call.end[k].first);
       words = u + 1;
     }
-    auto const is_there = [&](int u) {
+    auto const is_of = [&](int u, FlaggedWord const& one) {
       auto const epoch = static_cast<std::uint32_t>(epoch_of[end[u]]);
-      return word[u].part[1] == epoch && word[u].part[3] == epoch;
+      return one.part[1] == epoch && one.part[3] == epoch;
     };
     Progress const progress = await(call, [&](bool also_gone) {
       HOSTLESS_UNROLL
@@ -158,14 +158,14 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, Sh
       bool all = true;
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u)
-        if (u < words) all = all && is_there(u);
+        if (u < words) all = all && is_of(u, word[u]);
       if (all) return Progress::done;
       // A sender that has gone has stored its words before: one of it that is missing then never comes. Those of
       // the others may.
       for (int u = 0; also_gone && u < words; ++u) {
         if (load_acquiring(call.end[end[u]].view().sender_gone) == 0) continue;
         word[u] = load_flagged_word(from[u]);
-        if (!is_there(u)) return Progress::lost;
+        if (!is_of(u, word[u])) return Progress::lost;
       }
       return Progress::pending;
     });
@@ -182,11 +182,15 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, Sh
   return Progress::done;
 }
 
-/// By one thread, until a start has counted. Its blocks wait for nobody; those of a lost queue count nothing.
-__device__ __forceinline__ void await_start(QueueWords const& queue, SideWords const* own,
-                                            std::uint64_t epoch) {
-  while (load_strong(&own->starts) >> share_bits < epoch && load_strong(queue.lost) == 0) {
-  }
+/// By one thread: what the host sees of a wait is that its start is over too, whose blocks may be at work in the
+/// same kernel. They wait for nobody; those of a lost queue count nothing.
+template <int capacity>
+__device__ __forceinline__ Progress await_start(QueueCall<capacity> const& call, SideWords const* own,
+                                                std::uint64_t epoch) {
+  return await(call, [&](bool) {
+    if (load_strong(&own->starts) >> share_bits >= epoch) return Progress::done;
+    return load_strong(call.queue.lost) != 0 ? Progress::lost : Progress::pending;
+  });
 }
 
 /// By one of the blocks that wait together: a thread of the first for each end that others reach, and all of them
@@ -213,6 +217,8 @@ __device__ __forceinline__ void wait_by_block(QueueCall<capacity> const& call, S
   Progress progress = may_take ? Progress::done : Progress::lost;
   if (may_take && waits && work.block == 0 && !takes) progress = await_end(call, call.end[mine], epoch);
   if (progress == Progress::done) progress = take_out(call, work, epoch_of);
+  if (progress == Progress::done && waits && work.block == 0)
+    progress = await_start(call, call.end[mine].own(), epoch);
   if (progress != Progress::done) is_lost = static_cast<std::uint32_t>(progress);
   __syncthreads();
   auto const end_taking = [&] {
@@ -230,8 +236,6 @@ __device__ __forceinline__ void wait_by_block(QueueCall<capacity> const& call, S
     }
     return;
   }
-  // What the host sees of a wait is that its start is over too, whose blocks may be at work in this kernel.
-  if (waits && work.block == 0) await_start(call.queue, call.end[mine].own(), epoch);
   let_next_kernel_come();  // not before: it may be what another rank of this GPU has to have room for
   if (waits) add_share(&call.end[mine].own()->waits, work.share());
   end_taking();

@@ -98,15 +98,19 @@ std::optional<BadDiagonal> invert_diagonal(LocalMatrix const& matrix, bool block
 std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bool block,
                                            std::vector<double>& preconditioner_data, DiagonalSigns signs) {
   auto const n = static_cast<std::size_t>(b), block_rows = blocks.size() / (n * n);
+  std::optional<BadDiagonal> bad;  // the first; regular: and all behind it
+  auto const note = [&](std::size_t row, bool finite, bool regular) {
+    if (!bad) bad = BadDiagonal{static_cast<std::int64_t>(row), finite, true};
+    bad->regular = bad->regular && regular;
+  };
   if (block) {
     for (std::size_t block_row = 0; block_row < block_rows; ++block_row) {
       double* const a = blocks.data() + block_row * n * n;
       bool const finite = std::all_of(a, a + n * n, [](double v) { return std::isfinite(v); });
-      if (!finite || !invert(a, b, signs))
-        return BadDiagonal{static_cast<std::int64_t>(block_row) * b, finite, finite && invert_regular(a, b)};
+      if (!finite || !invert(a, b, signs)) note(block_row * n, finite, finite && invert_regular(a, b));
     }
-    preconditioner_data = std::move(blocks);
-    return {};
+    if (!bad) preconditioner_data = std::move(blocks);
+    return bad;
   }
   preconditioner_data.resize(block_rows * n);
   for (std::size_t block_row = 0; block_row < block_rows; ++block_row) {
@@ -114,13 +118,11 @@ std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bo
       double const there = blocks[(block_row * n + j) * n + j];
       double const d = signs == DiagonalSigns::absolute ? positive_of(there) : there;
       bool const can = signs == DiagonalSigns::positive ? d > 0 : std::isfinite(1.0 / d);
-      if (!can || !std::isfinite(d))
-        return BadDiagonal{static_cast<std::int64_t>(block_row * n + j), std::isfinite(d),
-                           std::isfinite(1.0 / d)};
+      if (!can || !std::isfinite(d)) note(block_row * n + j, std::isfinite(d), std::isfinite(1.0 / d));
       preconditioner_data[block_row * n + j] = 1.0 / d;
     }
   }
-  return {};
+  return bad;
 }
 
 }  // namespace hostless

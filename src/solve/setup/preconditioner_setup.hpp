@@ -19,7 +19,7 @@ enum class DiagonalSigns : std::uint8_t {
 struct BadDiagonal {
   std::int64_t row;  ///< first of its block
   bool finite;       ///< false: NaN or infinity lies there, which says nothing about signs
-  bool regular;      ///< there is an inverse, as DiagonalSigns::any takes it
+  bool regular;      ///< it and all that are like it have an inverse, as DiagonalSigns::any takes it
 };
 
 /// Inverts the diagonal ([owned], block false) or the diagonal blocks ([owned * b], block true) of `matrix`.

@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/variable.hpp"
+#include "hostless/base/deadline.hpp"
 #include "transport/binding.hpp"
 #include "transport/mpi/mpi_plugin.hpp"
 #include "transport/mpi/mpi_world.hpp"
@@ -34,7 +36,16 @@ void finalise_at_exit() {
 /// before. Nothing but the end of the process stops that, so it ends when the limit has passed.
 class StartLimit {
  public:
-  StartLimit() : watch_([this] { watch(); }) {}
+  StartLimit() {
+    try {
+      watch_ = std::thread([this] { watch(); });
+    } catch (std::system_error const&) {
+      throw Error(
+          ErrorCode::environment,
+          "no thread can be started that watches over MPI's start (which may wait for ever). Raise the "
+          "limit of processes (ulimit -u) or of memory (ulimit -v).");
+    }
+  }
   StartLimit(StartLimit const&) = delete;
   StartLimit& operator=(StartLimit const&) = delete;
   ~StartLimit() {
@@ -51,10 +62,11 @@ class StartLimit {
     constexpr double waits =
         5;  // of the first of a transport: processes of a large job come one after the other
     double const limit_s = waits * WaitLimits::from_environment().first_s;
-    auto const end =
-        std::chrono::system_clock::now() + std::chrono::milliseconds(static_cast<long>(1e3 * limit_s));
+    constexpr auto look = std::chrono::seconds(1);  // a clock that is set meanwhile does not count
+    auto const end = Deadline::after(limit_s);
     std::unique_lock lock(mutex_);
-    if (over_.wait_until(lock, end, [this] { return is_over_; })) return;
+    while (!is_over_ && !end.passed()) over_.wait_until(lock, std::chrono::system_clock::now() + look);
+    if (is_over_) return;
     std::fprintf(
         stderr,
         "hostless: MPI_Init_thread has not returned for %.0f s (a rank has ended before it, or was never "

@@ -124,10 +124,11 @@ void expect_shared(Oracle const& a, int slices, int w) {
 
 TEST(ThreadsPerRow, RowsThatThreadsShare) {
   Oracle const a = rows_of_lengths(1806, 180, 60);
-  std::size_t number = 0;
+  std::size_t width = 0;
   for (int w : {2, 4, 8, 16, 32}) {
+    std::size_t number = width++;
     for (int slices : {1, 5, 264}) {
-      if (!test::is_tried(number++, 4)) continue;
+      if (!test::is_tried(number++, 3)) continue;
       expect_shared<1, 1>(a, slices, w);
       expect_shared<1, 4>(a, slices, w);
       expect_shared<2, 2>(a, slices, w);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
+#include <utility>
 
 #include "bench/neighbor/gpu/products.hpp"
 #include "hostless/machine/nodes.hpp"
@@ -54,6 +56,9 @@ class Session {
   }
   Session(Session const&) = delete;
   Session& operator=(Session const&) = delete;
+  ~Session() {  // NCCL's orderly end waits for all ranks, one of which may be gone
+    if (grouped_ && std::uncaught_exceptions() > 0) grouped_->abort();
+  }
 
   gpu::Workbench& bench() { return *side_.bench; }
 
@@ -121,7 +126,10 @@ class Session {
       head.why = reason_of(error);
     }
     head.set_up_s = group_.max(std::chrono::duration<double>(Clock::now() - begin).count());
-    if (head.way == grouped_way) head.set_up_s += connected_s_;
+    // As other ways connect with the first that is measured.
+    if (head.way == grouped_way) head.set_up_s += std::exchange(connected_s_, 0);
+    head.why = told_by_any(group_, head.why);
+    if (!head.why.empty()) call.reset();  // of those of whom nothing was refused, too
     if (call) head.described = call->describe();
     for (Trigger const trigger : triggers) {
       GpuNeighborCell& cell = cells_.emplace_back(head);
@@ -148,8 +156,10 @@ class Session {
     double const many = std::max(longest_repeat_s / once_s_, double{fewest_steps});
     cell.steps = mine.steps = static_cast<int>(std::min(many, 1.0 * protocol_.steps));
     mine.warm_up = std::min(mine.warm_up, mine.steps);
+    ++number_;  // what is timed brings bytes that were not there
+    group_.together([&] { moved.fill(*side_.bench, number_); });
     cell.timing = call.time(cell.trigger, mine);
-    if (prove(cell, moved, call)) cell.status = GpuNeighborCell::Status::measured;
+    if (is_right(cell, moved) && prove(cell, moved, call)) cell.status = GpuNeighborCell::Status::measured;
   }
 
   /// One call with new bytes, and its time. False: the cell says what went wrong.
@@ -157,7 +167,7 @@ class Session {
     ++number_;
     group_.together([&] { moved.fill(*side_.bench, number_); });
     auto const begin = Clock::now();
-    std::string refused, wrong;
+    std::string refused;
     try {
       call.once(cell.trigger);
     } catch (Error const& error) {
@@ -165,7 +175,10 @@ class Session {
     }
     once_s_ = group_.max(std::chrono::duration<double>(Clock::now() - begin).count());
     cell.why = told_by_any(group_, refused);
-    if (!cell.why.empty()) return false;
+    return cell.why.empty() && is_right(cell, moved);
+  }
+  bool is_right(GpuNeighborCell& cell, GpuCollective const& moved) {
+    std::string wrong;
     group_.together([&] { wrong = moved.first_wrong(*side_.bench, number_); });
     cell.why = told_by_any(group_, wrong);
     if (cell.why.empty()) return true;

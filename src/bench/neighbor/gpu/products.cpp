@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <limits>
 
 namespace hostless::bench {
@@ -28,7 +29,7 @@ std::size_t unsigned_of(std::int64_t number) { return static_cast<std::size_t>(n
 }  // namespace
 
 GpuProduct::GpuProduct(RowProduct const& what, int ranks, int rank, bool needed_rows, gpu::Workbench& bench)
-    : what_(what), rank_(rank), needs_rows_(needed_rows), rows_(what, ranks, needed_rows) {
+    : what_(what), rank_(rank), ranks_(ranks), needs_rows_(needed_rows), rows_(what, ranks, needed_rows) {
   b_ = taken<double>(bench, unsigned_of(rows_.own_values() + rows_.other_values()));
   y_ = taken<double>(bench, unsigned_of(rows_.own_values()));
   RowPanel const& a = what.block.rows;
@@ -44,9 +45,10 @@ GpuProduct::GpuProduct(RowProduct const& what, int ranks, int rank, bool needed_
     out_.push_back(
         {target, reinterpret_cast<std::byte*>(b_), unsigned_of(rows_.own_values()) * sizeof(double)});
   for (std::size_t k = 0; k < what.mine.sources.size(); ++k)
-    in_.push_back({what.mine.sources[k],
-                   reinterpret_cast<std::byte*>(b_ + rows_.own_values() + rows_.displacements()[k]),
-                   static_cast<std::size_t>(rows_.counts()[k]) * sizeof(double)});
+    in_.push_back(
+        {what.mine.sources[k],
+         reinterpret_cast<std::byte*>(b_ + rows_.own_values() + rows_.rows_before(k) * what.columns),
+         unsigned_of(rows_.rows_of(k) * what.columns) * sizeof(double)});
 }
 
 std::int64_t GpuProduct::gathered_bytes() const {
@@ -58,6 +60,9 @@ NeighborCollective GpuProduct::plan(Transport& transport) const {
 }
 
 void GpuProduct::by_library(LibraryNeighbors& library) const {
+  if (rows_.other_values() > INT_MAX)
+    throw Error(ErrorCode::usage, fmt::format("{} values to gather (MPI counts up to {}). Use fewer columns.",
+                                              rows_.other_values(), INT_MAX));
   library.allgatherv({b_, unsigned_of(rows_.own_values())},
                      {b_ + rows_.own_values(), unsigned_of(rows_.other_values())}, rows_.counts(),
                      rows_.displacements());
@@ -80,7 +85,27 @@ void GpuProduct::fill(gpu::Workbench& bench, std::uint64_t number) const {
   put(bench, y_, std::vector<double>(unsigned_of(rows_.own_values()), none));
 }
 
+// Of whole blocks: also rows that no entry of A takes.
+std::string GpuProduct::first_wrong_gathered(gpu::Workbench& bench, std::uint64_t number) const {
+  std::vector<double> b(unsigned_of(needs_rows_ ? 0 : rows_.other_values()));
+  if (b.empty()) return {};
+  bench.get(b.data(), reinterpret_cast<std::byte const*>(b_ + rows_.own_values()), b.size() * sizeof(double));
+  for (std::size_t k = 0; k < in_.size(); ++k) {
+    std::int64_t const first = piece(in_[k].rank, ranks_, what_.block.global_rows);
+    for (std::int64_t row = 0; row < rows_.rows_of(k); ++row)
+      for (std::int64_t c = 0; c < what_.columns; ++c) {
+        double const expected = dense_value(first + row, c, number);
+        double const found = b[unsigned_of((rows_.rows_before(k) + row) * what_.columns + c)];
+        if (!is_value(found, expected))
+          return fmt::format("rank {}: value ({}, {}) of rank {} is {} and not {}", rank_, first + row, c,
+                             in_[k].rank, found, expected);
+      }
+  }
+  return {};
+}
+
 std::string GpuProduct::first_wrong(gpu::Workbench& bench, std::uint64_t number) const {
+  if (std::string wrong = first_wrong_gathered(bench, number); !wrong.empty()) return wrong;
   std::vector<double> y(unsigned_of(rows_.own_values()));
   bench.get(y.data(), reinterpret_cast<std::byte const*>(y_), y.size() * sizeof(double));
   for (std::int64_t row = 0; row < what_.block.count(); ++row)

@@ -22,8 +22,10 @@ class GpuProduct final : public GpuCollective {
   std::string first_wrong(gpu::Workbench& bench, std::uint64_t number) const override;
 
  private:
+  std::string first_wrong_gathered(gpu::Workbench& bench, std::uint64_t number) const;
+
   RowProduct const& what_;
-  int rank_;
+  int rank_, ranks_;
   bool needs_rows_;
   GatheredRows rows_;
   double *b_ = nullptr, *y_ = nullptr;
