@@ -151,8 +151,11 @@ TEST(GpuNeighbors, ProductsGatherBlocksOrRows) {
 
 TEST(GpuNeighbors, AWrongValueOfAProductIsNamed) {
   auto const cells = products_of(2, Fault::late_message);
-  EXPECT_EQ(cells[4].status, Status::wrong);
-  EXPECT_NE(cells[4].why.find("rank 0: value (1, 0) of the product is "), std::string::npos) << cells[4].why;
+  EXPECT_EQ(cells[4].status, Status::wrong);  // of a block, where no entry may take it
+  EXPECT_NE(cells[4].why.find("rank 0: value (2, 0) of rank 1 is "), std::string::npos) << cells[4].why;
+  EXPECT_EQ(cells[12].status, Status::wrong);
+  EXPECT_NE(cells[12].why.find("rank 0: value (1, 0) of the product is "), std::string::npos)
+      << cells[12].why;
 }
 
 TEST(GpuNeighbors, SilenceIsALoss) {
