@@ -7,12 +7,6 @@
 #include "hostless/machine/nodes.hpp"
 
 namespace hostless::bench {
-namespace {
-
-std::size_t unsigned_of(std::int64_t number) { return static_cast<std::size_t>(number); }
-
-}  // namespace
-
 int owner_of(std::int64_t row, int ranks, std::int64_t rows) {
   auto rank = static_cast<int>(static_cast<__int128>(row) * ranks / rows);
   while (piece(rank + 1, ranks, rows) <= row) ++rank;

@@ -12,6 +12,9 @@ namespace hostless::bench {
 
 /// The rank whose block a row is in.
 int owner_of(std::int64_t row, int ranks, std::int64_t rows);
+/// Of a count or a place, never below 0.
+inline std::size_t unsigned_of(std::int64_t number) { return static_cast<std::size_t>(number); }
+
 /// The columns of a block that other ranks own, rising.
 std::vector<std::int64_t> foreign_columns(RowBlock const& block);
 

@@ -13,8 +13,6 @@
 namespace hostless::bench {
 namespace {
 
-std::size_t unsigned_of(std::int64_t number) { return static_cast<std::size_t>(number); }
-
 std::int64_t rows_of_sources(RowProduct const& what, int ranks) {
   std::int64_t rows = 0;
   for (int const source : what.mine.sources)

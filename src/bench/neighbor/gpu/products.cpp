@@ -24,8 +24,6 @@ T const* brought(gpu::Workbench& bench, std::vector<T> const& values) {
   return to;
 }
 
-std::size_t unsigned_of(std::int64_t number) { return static_cast<std::size_t>(number); }
-
 }  // namespace
 
 GpuProduct::GpuProduct(RowProduct const& what, int ranks, int rank, bool needed_rows, gpu::Workbench& bench)
