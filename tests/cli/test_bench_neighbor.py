@@ -238,7 +238,7 @@ class OnGpus(Command):
         alone = self.json_of(*words, "--gather", "rows", "--ranks", 3, "--oversubscribe", environment=PLAYED)
         self.assertEqual({row["collective"] for row in alone["neighbor"]}, {"rows"})
         wrong = self.run_it(*words, "--gather", "blocks", code=1, environment={**PLAYED, "PLAYED_NCCL": "wrong"})
-        self.assertIn("wrong: rank 1: value (6, 2) of the product is", wrong.stdout)
+        self.assertIn("wrong: rank 0: value (12, 2) of rank 1 is", wrong.stdout)
 
     def test_a_wrong_byte_is_exit_code_1(self):
         words = (*self.RING, "--gpu-transport", "host", "--triggers", "host,graph", "--collective", "allgather")
