@@ -270,9 +270,9 @@ int solve_on_rank(Options const& o, Transport& transport) {
     report.peak_rank_bytes = group.max(peak_process_bytes());
     if (!o.json.empty()) report.communication = gather_communication(*matrix);
     // What the processor can read says nothing of a GPU's memory.
-    bool const is_shown =
-        !o.json.empty() || (!o.quiet && is_worth_comparing(group, report.result.time_solve_s));
-    if (is_shown && !o.no_bandwidth && o.work.gpus() == 0) {
+    bool const may_be_measured = !o.no_bandwidth && o.work.gpus() == 0;
+    if (may_be_measured &&
+        (!o.json.empty() || (!o.quiet && is_worth_comparing(group, report.result.time_solve_s)))) {
       group.together([&] {
         if (first) report.read_bandwidth = read_bandwidth(group.size() * threads_of_rank);
       });

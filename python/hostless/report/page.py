@@ -21,14 +21,12 @@ def environment():
 def verdict(solve) -> dict:
     """One sentence of how a solve ended."""
     result = solve.result
-    good, text, meaning = results.status_words(result)
     true_residual = result["true_relative_residual"]
     sentence = f"after {result['iterations']:,} iteration{'s' if result['iterations'] != 1 else ''} " \
                f"and {results.seconds(result['time_solve_s']).text}"
     if true_residual is not None:
         sentence += f"; |b − A x| / |b| = {true_residual:.3e}, computed from x"
-    return {"name": solve.name, "good": good, "status": text, "sentence": sentence, "meaning": meaning,
-            "message": result.get("message") or ""}
+    return results.verdict(solve, sentence)
 
 
 def communication_of(content, pictures) -> list:

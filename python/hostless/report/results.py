@@ -192,14 +192,22 @@ def table_of(solves: list, lines) -> list:
     return rows
 
 
-def status_words(result) -> tuple:
+def status_words(result, known=None) -> tuple:
+    """known: as STATUS, of what else than a solve ends."""
     status = str(result["status"])
-    return STATUS.get(status, (False, status.replace("_", " "), ""))
+    return (known or STATUS).get(status, (False, status.replace("_", " "), ""))
 
 
-def status_cell(solve: Solve) -> Cell:
-    good, text, _ = status_words(solve.result)
+def status_cell(one, known=None) -> Cell:
+    good, text, _ = status_words(one.result, known)
     return Cell(text, kind="good" if good else "bad")
+
+
+def verdict(one, sentence: str, known=None) -> dict:
+    """What the page says of how it ended: in one sentence, and what that means."""
+    good, text, meaning = status_words(one.result, known)
+    return {"name": one.name, "good": good, "status": text, "sentence": sentence, "meaning": meaning,
+            "message": one.result.get("message") or ""}
 
 
 def where_cell(solve: Solve) -> Cell:

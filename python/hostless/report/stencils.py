@@ -25,15 +25,9 @@ class Stencil:
     folder: Path
 
 
-def status_words(result) -> tuple:
-    status = str(result["status"])
-    return STATUS.get(status, (False, status.replace("_", " "), ""))
-
-
 def verdict(stencil: Stencil) -> dict:
     """One sentence of how it ended."""
     result = stencil.result
-    good, text, meaning = status_words(result)
     resumed = result.get("resumed_at") or 0
     taken = result["steps"] - resumed
     sentence = f"{steps_in_words(taken)} of {result['problem']} in {results.seconds(result['seconds']).text}"
@@ -44,8 +38,7 @@ def verdict(stencil: Stencil) -> dict:
         known = [norm for norm in look["norm"] if norm is not None]
         if known:
             sentence += f"; step {look['step']:,} changed {' and '.join(f'{norm:.3e}' for norm in known)}"
-    return {"name": stencil.name, "good": good, "status": text, "sentence": sentence, "meaning": meaning,
-            "message": result.get("message") or ""}
+    return results.verdict(stencil, sentence, STATUS)
 
 
 def steps_in_words(count: int) -> str:
@@ -54,11 +47,6 @@ def steps_in_words(count: int) -> str:
 
 def times(sizes) -> str:
     return " x ".join(str(size) for size in sizes)
-
-
-def status_cell(stencil) -> Cell:
-    good, text, _ = status_words(stencil.result)
-    return Cell(text, kind="good" if good else "bad")
 
 
 def parameters_cell(stencil) -> Cell:
@@ -84,7 +72,7 @@ def cells_cell(stencil) -> Cell:
 
 
 LINES = (
-    ("status", "", status_cell),
+    ("status", "", lambda stencil: results.status_cell(stencil, STATUS)),
     line("steps", results.whole, get("steps")),
     line("resumed at step", results.whole, lambda stencil: stencil.result.get("resumed_at") or None),
     line("stencil", results.words, get("problem")),

@@ -12,6 +12,13 @@
 namespace hostless::bench {
 namespace {
 
+/// Whether all that the bench's stream has is done within that time.
+bool is_done_within(gpu::Workbench& bench, double seconds) {
+  auto const done = [&] { return bench.is_done(); };
+  return wait_for(
+             done, [] { return false; }, Deadline::after(seconds)) == Waited::done;
+}
+
 /// What is queued on a stream.
 class StreamCall final : public GpuCall {
  public:
@@ -93,11 +100,8 @@ class KernelCall final : public GpuCall {
   void run(int steps) {
     side_.bench->queue_steps(exchange_->view(), planned_.field.send, planned_.field.receive, steps);
     double const seconds = std::max(side_.limits.first_s, side_.limits.later_s);  // of one wait in the kernel
-    auto const done = [this] { return side_.bench->is_done(); };
-    bool const ended =
-        wait_for(
-            done, [] { return false; }, Deadline::after((steps + 1) * seconds)) == Waited::done;
-    if (!ended || exchange_->lost()) lose("in an exchange inside kernels");
+    if (!is_done_within(*side_.bench, (steps + 1) * seconds) || exchange_->lost())
+      lose("in an exchange inside kernels");
   }
 
   GpuSide side_;
@@ -122,10 +126,7 @@ class LibraryCall final : public GpuCall {
     what_.by_library(*library_);
     if (!what_.is_followed()) return;
     what_.queue_what_follows(*side_.bench);
-    auto const done = [this] { return side_.bench->is_done(); };
-    if (wait_for(
-            done, [] { return false; }, Deadline::after(side_.limits.first_s)) != Waited::done)
-      lose("while a GPU worked");
+    if (!is_done_within(*side_.bench, side_.limits.first_s)) lose("while a GPU worked");
   }
   Timing time(Trigger trigger, Protocol const& protocol) override {
     return time_steps(side_.transport->group(), protocol, [&] { once(trigger); });
