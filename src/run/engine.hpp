@@ -29,10 +29,9 @@ class ThreadBarrier {
   void arrive(Completion&& completion) {
     std::uint32_t const generation = generation_.load(std::memory_order_acquire);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
-      inside_.store(true, std::memory_order_release);
+      completing_.store(generation + 1, std::memory_order_release);
       completion();
       arrived_.store(0, std::memory_order_relaxed);
-      inside_.store(false, std::memory_order_release);
       generation_.store(generation + 1, std::memory_order_release);
       return;
     }
@@ -41,9 +40,10 @@ class ThreadBarrier {
     for (;;) {
       auto const waited = wait_for(passed, broken, Deadline::after(limits_.later_s));
       if (waited == Waited::done) return;
-      // The completion waits for other ranks with a deadline of its own: as long as it runs, nobody is
-      // missing here.
-      if (waited == Waited::late && inside_.load(std::memory_order_acquire)) continue;
+      // The completion waits for other ranks with a deadline of its own: once it has begun, nobody is
+      // missing here. The word is never taken back: a thread whose time is over between the completion and
+      // the new generation would otherwise call complete threads lost.
+      if (waited == Waited::late && completing_.load(std::memory_order_acquire) == generation + 1) continue;
       break_up();
       throw ThreadLost{};
     }
@@ -56,7 +56,8 @@ class ThreadBarrier {
   WaitLimits limits_;
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> generation_{0};
-  std::atomic<bool> inside_{false}, broken_{false};
+  std::atomic<std::uint32_t> completing_{0};  ///< the generation that the last to arrive brings about
+  std::atomic<bool> broken_{false};
 };
 
 /// One rank's shared side of a run: partial sums, the exchange, decisions, clocks.

@@ -82,7 +82,7 @@ Waited wait_for(Ready&& ready, Stop&& stop, Deadline deadline) {
     if (ready()) return Waited::done;
     if (backoff.look()) {
       if (stop()) return ready() ? Waited::done : Waited::stopped;
-      if (deadline.passed()) return Waited::late;
+      if (deadline.passed()) return ready() ? Waited::done : Waited::late;
     }
   }
 }
