@@ -4,6 +4,7 @@ set(hostless_gpu_sources  # below src/
     operate/gpu/caller_arrays operate/gpu/caller_rows operate/gpu/device_rows_copy operate/gpu/host_copy operate/gpu/matrix_work
     transport/stream/stream_endpoint transport/stream/stream_transports transport/stream/hosted_stream
     transport/stream/known_transports transport/memory/borrowing transport/memory/opened_memory transport/memory/paths
+    transport/composite/composite_lists.cpp transport/composite/composite_nodes.cpp
     exchange/duty_share.cpp exchange/gpu/added_items exchange/gpu/bound_exchange exchange/gpu/exchange_steps exchange/gpu/grouped_sends exchange/gpu/item_list exchange/gpu/kernel_window exchange/gpu/packed_items
     exchange/gpu/solver_exchange exchange/gpu/sparse_product exchange/gpu/workbench
     queue/gpu/bench_kernels queue/gpu/group_ranks queue/gpu/halo_kernels queue/gpu/message_kernels queue/gpu/message_pool queue/gpu/messages queue/gpu/stream_bench
@@ -18,12 +19,12 @@ list(APPEND hostless_gpu_sources listed_streams ${of_transports})
 hostless_list_streams("${CMAKE_CURRENT_BINARY_DIR}/tested_streams.gpu.cpp" of_transports src tests)
 set(hostless_gpu_sources_of_tests tested_streams tests/transport/exchanges_alone tests/transport/own_kernel ${of_transports})
 foreach(name IN LISTS hostless_gpu_sources)
-  if(name MATCHES "^(transport/(stream|memory)|exchange)/")
+  if(name MATCHES "^(transport/(stream|memory|composite)|exchange)/")
     list(APPEND hostless_gpu_sources_of_tests ${name})
   endif()
 endforeach()
 if(HOSTLESS_GPU_QUICK)  # headers are read once for a few files together: 47 s of nvcc instead of 195
-  hostless_compile_together(exchanges "^(transport/(stream|memory)|exchange)/")
+  hostless_compile_together(exchanges "^(transport/(stream|memory|composite)|exchange)/")
   hostless_compile_together(transports "^src/transport/")
   hostless_compile_together(messages "^queue/")
   hostless_compile_together(products "^(operate|run)/")

@@ -16,7 +16,11 @@ set(HOSTLESS_TRANSPORTS
   "nvshmem   src/transport/nvshmem   stream"
   "mpi       src/transport/mpi       stream"
   "host      src/transport/staged    stream"
-  "loopback  tests/transport/loopback stream")
+  "peer_nccl src/transport/composite stream"
+  "peer_mpi  src/transport/composite stream"
+  "peer_host src/transport/composite stream"
+  "loopback  tests/transport/loopback stream"
+  "loopback_nodes tests/transport/loopback_nodes stream")
 
 # hostless_transports_in(top face result): of those whose folder is in `top` and whose face is such a one (host or stream),
 # result_NAMES with a folder of result_OF for each, and result_FOLDERS, each once.
@@ -107,6 +111,7 @@ namespace hostless::gpu {
 }
 }  // namespace hostless::gpu
 ]=] @ONLY)
+  list(REMOVE_DUPLICATES sources)
   list(TRANSFORM sources REPLACE "\\.gpu\\.cpp$" "")
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()

@@ -91,6 +91,10 @@ namespace {
 void name_whole_parts(gpu::ExchangeProblem& problem) {
   if (problem.fields.size() != 1) return;
   Field const& field = problem.fields[0];
+  constexpr std::uintptr_t number = sizeof(double);  // libraries move numbers, copy engines anything
+  bool const are_numbers =
+      reinterpret_cast<std::uintptr_t>(field.send) % number == 0 && field.item_bytes % number == 0;
+  if (!are_numbers && !problem.setup.by_copy_engine) return;
   for (std::size_t k = 0; k < problem.rounds->size(); ++k) {
     MessageRound const& round = (*problem.rounds)[k];
     for (std::size_t p = 0; p < round.out.size(); ++p) {
@@ -193,8 +197,10 @@ void GpuExchange::Bound::describe_rounds(Transport& over, bool in_place) {
                            limits, library->vendor()});
   problem.rounds = &messages->rounds();
   problem.setup.rounds = messages->stream_rounds();
-  if (problem.setup.by_copy_engine) name_whole_parts(problem);
+  name_whole_parts(problem);
   problem.setup.host = messages->host();
+  problem.setup.node = messages->node();
+  problem.setup.speaks = messages->speaks();
   problem.staging = messages->is_staged() ? 0 : copies.staging;
   problem.ghosts = plan.ghosts;
   if (facts.symmetric_memory)

@@ -46,6 +46,17 @@ struct Pairing {
   std::map<NodePair, std::pair<Rank, Rank>> ranks;
 };
 
+/// Of ranks that share a GPU the lowest alone: a library that connects GPUs takes one rank of each.
+std::vector<Rank> speakers_of(std::vector<Rank> const& ranks, NodeMap const& nodes) {
+  std::vector<Rank> some;
+  for (Rank const rank : ranks) {
+    int const device = nodes.device[at(rank)];
+    auto const shares = [&](Rank other) { return device >= 0 && nodes.device[at(other)] == device; };
+    if (std::none_of(some.begin(), some.end(), shares)) some.push_back(rank);
+  }
+  return some;
+}
+
 Pairing pair_nodes(std::vector<Asked> const& asked, NodeMap const& nodes, ItemWeights const& weights) {
   std::map<NodePair, std::int64_t> volume;
   for (Rank s = 0; s < nodes.ranks(); ++s)
@@ -56,7 +67,8 @@ Pairing pair_nodes(std::vector<Asked> const& asked, NodeMap const& nodes, ItemWe
   std::stable_sort(order.begin(), order.end(),
                    [](auto const& a, auto const& b) { return a.second > b.second; });
   std::vector<Spread> senders, receivers;
-  for (auto& ranks : members_of(nodes)) {
+  for (auto const& all : members_of(nodes)) {
+    std::vector<Rank> ranks = speakers_of(all, nodes);
     senders.emplace_back(ranks);
     // From the other end, as in figure 2.3: a rank that sends for its node is the last one to receive for it.
     std::reverse(ranks.begin(), ranks.end());

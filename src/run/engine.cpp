@@ -85,7 +85,8 @@ void check_gpu_transport(RunOptions const& run, int ranks) {
                     "wait for the host would keep another's waiting). Use --run stream, --gpus {}, or "
                     "--gpu-transport peer.",
                     transport, counted(ranks, "rank"), counted(run.gpus, "GPU"), ranks));
-  if (by_library && ranks > run.gpus)
+  if (by_library && !facts.by_nodes &&
+      ranks > run.gpus)  // with nodes, ranks that reach others alone need one
     refuse(
         fmt::format("GPU transport {} with {} on {} is refused (the library takes one rank a GPU). Use "
                     "--gpus {}, or --gpu-transport host or peer.",

@@ -31,7 +31,7 @@ class ThreadBarrier {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       completing_.store(generation + 1, std::memory_order_release);
       completion();
-      arrived_.store(0, std::memory_order_relaxed);
+      arrived_.store(0, std::memory_order_release);  // behind the word: who finds it finds that too
       generation_.store(generation + 1, std::memory_order_release);
       return;
     }
@@ -40,10 +40,12 @@ class ThreadBarrier {
     for (;;) {
       auto const waited = wait_for(passed, broken, Deadline::after(limits_.later_s));
       if (waited == Waited::done) return;
-      // The completion waits for other ranks with a deadline of its own: once it has begun, nobody is
-      // missing here. The word is never taken back: a thread whose time is over between the completion and
-      // the new generation would otherwise call complete threads lost.
-      if (waited == Waited::late && completing_.load(std::memory_order_acquire) == generation + 1) continue;
+      // The completion waits for other ranks with a deadline of its own: once all have come, nobody is
+      // missing here. They are counted until the completion is said to be under way, and that word is never
+      // taken back: a thread whose time is over between two of these would call complete threads lost.
+      bool const all_came = arrived_.load(std::memory_order_acquire) == threads_ ||
+                            completing_.load(std::memory_order_acquire) == generation + 1;
+      if (waited == Waited::late && all_came) continue;
       break_up();
       throw ThreadLost{};
     }

@@ -40,7 +40,8 @@ GpuTransport gpu_transport_from(char const* text) {
 }
 
 std::string takes_device_memory(GpuTransport transport, std::string const& vendor) {
-  if (transport == GpuTransport::mpi) return require_mpi_device_memory(vendor);
+  if (transport == GpuTransport::mpi || transport == GpuTransport::peer_mpi)
+    return require_mpi_device_memory(vendor);
   throw Error(ErrorCode::usage,
               std::string("GPU transport ") + name(transport) +
                   " for messages between memory of GPUs by the host (it has none). Use mpi.");
@@ -57,7 +58,8 @@ void check_gpu_transport(GpuTransport transport, Capabilities const& of_ranks, i
   if (facts.needs_transport != nullptr && of_ranks.transport != facts.needs_transport)
     throw Error(ErrorCode::usage, what + "ranks of transport " + of_ranks.transport +
                                       " (it is their own messages that carry). Use --transport " +
-                                      facts.needs_transport + ", or --gpu-transport host.");
+                                      facts.needs_transport + ", or --gpu-transport " +
+                                      (facts.by_nodes ? "peer+host." : "host."));
   if (facts.actor == GpuTransportFacts::Actor::kernels && ranks > ranks_here)
     throw Error(ErrorCode::usage, what + std::to_string(ranks_here) + " of " + std::to_string(ranks) +
                                       " ranks on this machine (GPUs store into the memory of their machine "

@@ -136,13 +136,21 @@ class WithoutGpu(Command):
                             (("--run", "stream", "--gpu-transport", "mpi", "--gpus", "2"),
                              "GPU transport mpi with ranks of transport threads (it is their own messages that carry). Use --transport mpi"),
                             (("--run", "stream", "--gpu-transport", "mpi", "--gpus", "2", "--transport", "processes"),
-                             "GPU transport mpi with ranks of transport processes")):
+                             "GPU transport mpi with ranks of transport processes"),
+                            (("--run", "persistent", "--gpu-transport", "peer+nccl", "--gpus", "2"),
+                             "the persistent run with GPU transport peer+nccl is refused"),
+                            (("--run", "stream", "--gpu-transport", "peer+mpi", "--gpus", "2"),
+                             "GPU transport peer+mpi with ranks of transport threads (it is their own messages that carry). Use --transport mpi, or "
+                             "--gpu-transport peer+host"),
+                            (("--run", "graph", "--gpu-transport", "peer+host", "--gpus", "2", "--ranks", "3", "--oversubscribe"),
+                             shared.format("peer+host"))):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, *words, environment=HIDDEN))
         self.assertIn(NONE, self.run_it(*PROBLEM, "--gpus", "2", "--transport", "processes", "--gpu-transport", "nvshmem", code=4,
                                         environment=HIDDEN).stderr)
         for words in (("--run", "graph", "--gpu-transport", "nccl"), ("--run", "stream", "--gpu-transport", "host"),
-                      ("--run", "graph", "--gpu-transport", "host"),
+                      ("--run", "graph", "--gpu-transport", "host"), ("--run", "graph", "--gpu-transport", "peer+host"),
+                      ("--run", "graph", "--gpu-transport", "peer+nccl", "--ranks", "4", "--ranks-per-node", "2", "--oversubscribe"),
                       ("--run", "auto", "--gpu-transport", "nccl"), ("--gpu-transport", "peer"), ("--gpu-transport", "auto")):
             with self.subTest(words=words):
                 self.assertIn(NONE, self.run_it(*PROBLEM, "--gpus", "2", *words, code=4, environment=HIDDEN).stderr)

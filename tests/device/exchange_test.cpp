@@ -329,22 +329,30 @@ TEST(GpuExchangesOfTests, LoopbackByThreads) {
   if (!has_library_of_tests()) GTEST_SKIP() << "HOSTLESS_OF_TESTS is not set: a start of its own does it";
   Runtime const* const cuda = Runtime::find();
   if (cuda == nullptr || cuda->use(0) != 0) GTEST_SKIP() << "no GPU is visible, or no CUDA runtime installed";
-  for (int ranks : {1, 2, 3, 4}) {
-    std::mutex guard_of_text;
-    std::string text;
-    tested_transport("loopback").run(ranks, [&](Transport& transport) {
-      std::string const mine = try_plans(transport, gpu_transport_from("loopback"), plans_wanted());
-      std::lock_guard const lock(guard_of_text);
-      text += mine;
-    });
-    EXPECT_EQ(text, "") << ranks << " ranks";
-  }
+  for (char const* by : {"loopback", "loopback+loopback"})
+    for (int ranks : {1, 2, 3, 4}) {
+      std::mutex guard_of_text;
+      std::string text;
+      tested_transport("loopback").run(ranks, [&](Transport& transport) {
+        std::string const mine = try_plans(transport, gpu_transport_from(by), plans_wanted());
+        std::lock_guard const lock(guard_of_text);
+        text += mine;
+      });
+      EXPECT_EQ(text, "") << ranks << " ranks by " << by;
+    }
 }
 TEST_F(GpuExchanges, NcclByThreads) {
   for (gpu::TransportFacts const& facts : gpu::library().transports())
     if (facts.name == "nccl" && !facts.problem.empty()) GTEST_SKIP() << facts.problem;
   for (int ranks : {1, 2})
-    if (gpus_of(ranks) == ranks) expect_all_right(ranks, GpuTransport::nccl, plans_wanted());
+    if (gpus_of(ranks) == ranks)
+      for (GpuTransport by : {GpuTransport::nccl, GpuTransport::peer_nccl})
+        expect_all_right(ranks, by, plans_wanted());
+}
+// Nodes as the plans have them, at random.
+TEST_F(GpuExchanges, PeerInsideNodesAndTheHostBetween) {
+  for (int ranks : {1, 2, 3, 4})
+    if (ranks == 1 || !under_a_tool()) expect_all_right(ranks, GpuTransport::peer_host, plans_wanted());
 }
 
 // A rank that does not come: the others end at their deadline, and say so.

@@ -2,6 +2,7 @@
 // run on as many threads. Libraries need a GPU for every rank, NVSHMEM a process for every one as well: here
 // one rank alone uses it, every_gpu_transport.py has more. The host carries for ranks that share a GPU, on
 // the stream.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -21,29 +22,43 @@ struct ByTransport {
   RunKind run;
 };
 std::vector<ByTransport> all_by_transport() {
-  return {{GpuTransport::nccl, RunKind::stream},    {GpuTransport::nccl, RunKind::graph},
-          {GpuTransport::nvshmem, RunKind::stream}, {GpuTransport::nvshmem, RunKind::graph},
-          {GpuTransport::host, RunKind::graph},     {GpuTransport::host, RunKind::stream}};
+  return {{GpuTransport::nccl, RunKind::stream},      {GpuTransport::nccl, RunKind::graph},
+          {GpuTransport::nvshmem, RunKind::stream},   {GpuTransport::nvshmem, RunKind::graph},
+          {GpuTransport::host, RunKind::graph},       {GpuTransport::host, RunKind::stream},
+          {GpuTransport::peer_nccl, RunKind::stream}, {GpuTransport::peer_nccl, RunKind::graph},
+          {GpuTransport::peer_host, RunKind::graph},  {GpuTransport::peer_host, RunKind::stream}};
 }
 std::string name(ByTransport const& c) {
-  return std::string(hostless::name(c.transport)) + "_" + hostless::name(c.run);
+  std::string text = std::string(hostless::name(c.transport)) + "_" + hostless::name(c.run);
+  std::replace(text.begin(), text.end(), '+', '_');
+  return text;
+}
+bool is_by_nodes(GpuTransport transport) { return facts_of(transport).by_nodes; }
+bool is_by_nccl(GpuTransport transport) {
+  return transport == GpuTransport::nccl || transport == GpuTransport::peer_nccl;
 }
 
 Setting by_transport(ByTransport const& c, Setting const& host) {
   Setting setting = on_gpus(host, "auto", c.run);
   setting.solve.run.gpu_transport = c.transport;
+  if (is_by_nodes(c.transport)) {  // two nodes, each of which has a rank that speaks for it
+    setting.matrix.ranks_per_node = (setting.ranks + 1) / 2;
+    setting.matrix.route = Route::three_step;
+  }
   return setting;
 }
 
 /// Why so many ranks cannot be served here, or nothing.
 std::string obstacle(ByTransport const& c, int ranks) {
-  if (c.transport == GpuTransport::host && c.run == RunKind::stream) return {};
+  bool const by_host = c.transport == GpuTransport::host || c.transport == GpuTransport::peer_host;
+  if (by_host && c.run == RunKind::stream) return {};
   if (c.transport == GpuTransport::nvshmem && ranks > 1) return "ranks are threads: nvshmem takes processes";
-  if (gpus_of(ranks) < ranks)
-    return std::to_string(ranks) + " ranks on " + std::to_string(gpus_of(ranks)) + " GPUs: " +
-           (c.transport == GpuTransport::host ? "recorded kernels wait" : "the library takes one a GPU");
+  int const speakers = c.transport == GpuTransport::peer_nccl ? std::min(ranks, 2) : ranks;
+  if (gpus_of(ranks) < speakers)
+    return std::to_string(ranks) + " ranks on " + std::to_string(gpus_of(ranks)) +
+           " GPUs: " + (by_host ? "recorded kernels wait" : "the library takes one a GPU");
   for (gpu::TransportFacts const& facts : gpu::library().transports())
-    if (facts.name == hostless::name(c.transport)) return facts.problem;
+    if (facts.name == (is_by_nccl(c.transport) ? "nccl" : hostless::name(c.transport))) return facts.problem;
   return {};
 }
 
@@ -73,6 +88,9 @@ TEST_F(GpuTransportsContract, EqualPlansGiveEqualBits) {
     } else if (is_for_processes) {
       c = all_by_transport().back();
     }
+    // Contracts have nodes of two ranks: of three or more on two GPUs only one route has one speak for each.
+    constexpr int three_step = 2;
+    if (c.transport == GpuTransport::peer_nccl && gpus_of(ranks) < ranks) p[4] = three_step;
     if (std::string const problem = obstacle(c, ranks); !problem.empty()) {
       ++skipped;
       if (why.find(problem) == std::string::npos) why += (why.empty() ? "" : "; ") + problem;
@@ -209,8 +227,7 @@ TEST_P(GpuTransports, LostRanksAreFoundByAll) {
     Setting const host = setting(ranks, 200);
     contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
     Setting gpu = lossy(by_transport(GetParam(), host), deadline_s);
-    if (GetParam().transport == GpuTransport::nccl)
-      gpu.solve.limits.first_s = 60;          // to connect takes seconds
+    if (is_by_nccl(GetParam().transport)) gpu.solve.limits.first_s = 60;  // to connect takes seconds
     for (char const* overlap : {"0", "1"}) {  // "1": lost between the parts of a sweep too
       Environment const forced("HOSTLESS_GPU_OVERLAP", overlap);
       run_with_threads_transport(ranks, [&](Transport& transport) {
@@ -234,7 +251,7 @@ TEST_P(GpuTransports, ManyHangs) {
     Setting const host = setting(ranks, 200);
     contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
     Setting gpu = lossy(by_transport(GetParam(), host), deadline_s);
-    if (GetParam().transport == GpuTransport::nccl) gpu.solve.limits.first_s = 60;
+    if (is_by_nccl(GetParam().transport)) gpu.solve.limits.first_s = 60;
     run_with_threads_transport(ranks, [&](Transport& transport) {
       PeersCase here(transport, a, gpu, whole);
       for (Hang const& hang : random_hangs(all / static_cast<int>(counts.size()), ranks, 1, 2, 5))

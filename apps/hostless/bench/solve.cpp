@@ -426,7 +426,8 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
       "Of host, persistent, graph, stream, auto, between commas [host,persistent,graph; with --gpus "
       "persistent,graph,stream]; host is always the processor's");
   c->add_option("--gpu-transports", o->gpu_transports,
-                "Of peer, nccl, nvshmem, mpi, host, auto, between commas: what carries between GPUs [peer]");
+                "Of peer, nccl, nvshmem, mpi, host, peer+nccl, peer+mpi, peer+host, auto, between commas: "
+                "what carries between GPUs [peer]");
   c->add_option("--iterations", o->iterations, "Of every solve, whatever the residual")
       ->capture_default_str()
       ->check(whole_number(std::int64_t{1}));

@@ -18,8 +18,12 @@ enum class GpuTransport : std::uint8_t {
               ///< stores into its memory in the run `persistent`, inside a node
   mpi,        ///< MPI that takes device memory, ranks of the transport `mpi`: in the run `stream`, and in
               ///< `graph` where each rank has a GPU
-  host        ///< pinned memory of the host and the matrix' transport: as mpi
-              ///< 128 and above: those of tests, which no product has
+  host,       ///< pinned memory of the host and the matrix' transport: as mpi
+  peer_nccl,  ///< "peer+nccl": inside a node (of the plan) peer, between nodes nccl, for which the ranks of a node
+              ///< with messages to other nodes have a GPU each: in the runs `graph` and `stream`
+  peer_mpi,  ///< "peer+mpi": between nodes mpi: as mpi
+  peer_host  ///< "peer+host": between nodes host: as host
+             ///< 128 and above: those of tests, which no product has
 };
 /// What those who use a transport must know of it.
 struct GpuTransportFacts {
@@ -35,6 +39,8 @@ struct GpuTransportFacts {
   /// The transport that ranks must have; nullptr: any. With Actor::host its messages go between buffers of
   /// GPUs, with nullptr through pinned memory.
   char const* needs_transport = nullptr;
+  /// Inside a node of the plan by peer memory, between nodes by something else.
+  bool by_nodes = false;
 };
 
 /// All of them, without `automatic`, in the order of the one list of transports (cmake/Transports.cmake).

@@ -13,7 +13,7 @@ from .._rows import word
 from ..errors import Error, UsageError
 from .fields import stream_in_use, stream_of
 
-GPU_TRANSPORTS = ("auto", "peer", "nccl", "nvshmem", "mpi", "host")
+GPU_TRANSPORTS = ("auto", "peer", "nccl", "nvshmem", "mpi", "host", "peer+nccl", "peer+mpi", "peer+host")
 
 
 def ranks_of(comm: Any, transport: Any = None) -> Any:

@@ -62,7 +62,8 @@ class Exchange(_OfPlan):
     limit   a rank that is silent for so many seconds is lost: a number, or (of the first wait, of later ones); None: 60 and
             10, both times HOSTLESS_DEADLINE_SCALE. Longer than anything a rank computes between two exchanges.
     gpu_transport
-            between GPUs: "peer" (which "auto" takes), "nccl", "nvshmem", "mpi", "host"
+            between GPUs: "peer" (which "auto" takes), "nccl", "nvshmem", "mpi", "host"; inside nodes peer and between
+            them another: "peer+nccl", "peer+mpi", "peer+host"
     comm, owned, ghosts, route, ranks_per_node, transport
             what hostless.ExchangePlan is made of: `exchange.plan`, which ends with the exchange
 

@@ -31,6 +31,10 @@ class GpuMessages {
   std::vector<gpu::StreamRound> const& stream_rounds() const { return stream_rounds_; }
   /// Null where the host does not carry.
   gpu::HostMessaging const* host() const;
+  /// Of a transport that carries by nodes; else empty.
+  std::vector<std::int32_t> const& node() const { return node_; }
+  /// As StreamSetup::speaks.
+  std::vector<std::uint8_t> const& speaks() const { return speaks_; }
   /// Whether the host goes through the plan by itself: nothing is passed on by GPUs.
   bool is_staged() const { return staged_ != nullptr; }
   /// Where the host carries: of the endpoint. Collective; again after a loss.
@@ -42,7 +46,11 @@ class GpuMessages {
 
  private:
   std::vector<MessageRound> rounds_;
-  std::vector<gpu::StreamRound> stream_rounds_;
+  void find_speakers(ExchangePlan const& plan, Group& group);
+
+  std::vector<gpu::StreamRound> stream_rounds_, between_nodes_;
+  std::vector<std::int32_t> node_;
+  std::vector<std::uint8_t> speaks_;
   std::unique_ptr<RoundMessages> between_gpus_;
   std::unique_ptr<StagedMessages> staged_;
 };

@@ -159,7 +159,9 @@ class Solve final : public BoundSolve {
     PeerMemory memory;
     memory.device = problem_.device;
     if (is_by_stream()) {
-      memory.unique_id = endpoint_->unique_id();
+      memory.contact = endpoint_->contact();
+      memory.contact.device = problem_.device;
+      memory.contact.unique_id = endpoint_->unique_id();
       return memory;
     }
     auto const field = [&](int index) {
@@ -177,7 +179,8 @@ class Solve final : public BoundSolve {
   void connect(std::vector<PeerMemory> const& all) override {
     use();
     if (is_by_stream()) {
-      endpoint_->connect(all[0].unique_id,
+      endpoint_->know(contacts_of(all));
+      endpoint_->connect(all[0].contact.unique_id,
                          reinterpret_cast<std::byte*>(arguments_.field[instance_.fields - 1]));
     } else {
       window_->connect(all);

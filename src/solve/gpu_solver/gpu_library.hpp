@@ -76,7 +76,10 @@ struct Problem {
   /// The same as messages, for what carries on a stream; and those in bytes.
   std::vector<MessageRound> const* rounds = nullptr;
   std::vector<StreamRound> const* stream_rounds = nullptr;
-  HostMessaging const* host = nullptr;         ///< where the host carries
+  HostMessaging const* host = nullptr;  ///< where the host carries
+  /// As those of StreamSetup.
+  std::vector<std::int32_t> node;
+  std::vector<std::uint8_t> speaks;
   std::vector<std::int32_t> border;            ///< slices that read what other ranks send, rising
   std::shared_ptr<SymmetricMemory> symmetric;  ///< where a library puts into it
   /// What an iteration moves, by the method's model: of the matrix, of vectors. For `automatic`.
@@ -112,6 +115,8 @@ inline StreamSetup stream_setup(Problem const& p) {
   setup.deadline_s = p.deadline_s;
   if (p.stream_rounds != nullptr) setup.rounds = *p.stream_rounds;
   setup.host = p.host;
+  setup.node = p.node;
+  setup.speaks = p.speaks;
   setup.symmetric = p.symmetric;
   return setup;
 }

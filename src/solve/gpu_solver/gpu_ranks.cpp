@@ -10,8 +10,14 @@
 
 namespace hostless {
 
-GpuSlot gpu_slot(int rank, int ranks, int gpus) {
-  int const used = std::min(gpus, ranks), device = rank % used;
+GpuSlot gpu_slot(int rank, int ranks, int gpus, bool in_blocks) {
+  int const used = std::min(gpus, ranks);
+  if (in_blocks) {
+    auto const first = [&](int device) { return (ranks * device + used - 1) / used; };
+    int const device = rank * used / ranks;
+    return {device, first(device + 1) - first(device)};
+  }
+  int const device = rank % used;
   return {device, (ranks - device + used - 1) / used};
 }
 

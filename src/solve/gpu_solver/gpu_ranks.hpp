@@ -9,8 +9,9 @@ namespace hostless {
 struct GpuSlot {
   int device = 0, sharers = 1;
 };
-/// Rank number `rank` of `ranks` on a machine, of whose GPUs the first `gpus` > 0 are taken in turn.
-GpuSlot gpu_slot(int rank, int ranks, int gpus);
+/// Rank number `rank` of `ranks` on a machine, of whose GPUs the first `gpus` > 0 are taken in turn, or in blocks: the
+/// first ranks have the first one (with several nodes, whose ranks follow each other).
+GpuSlot gpu_slot(int rank, int ranks, int gpus, bool in_blocks = false);
 
 /// Whether the ranks of a matrix can share the GPUs of their machines as `run` asks for.
 /// Errors  usage  as check_gpus; a layout of the GPU that one rank alone multiplies; ranks of several

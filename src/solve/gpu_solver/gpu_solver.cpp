@@ -93,7 +93,8 @@ void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transpor
   problem.processes = !matrix.transport().capabilities().threads_as_ranks;
   if (int const used = std::min(gpus, matrix.ranks_here()); used > devices)
     refuse(fmt::format("{} (this machine has {}). Use --gpus {}.", counted(used, "GPU"), devices, devices));
-  GpuSlot const slot = gpu_slot(matrix.rank_here(), matrix.ranks_here(), gpus);
+  GpuSlot const slot =
+      gpu_slot(matrix.rank_here(), matrix.ranks_here(), gpus, matrix.plan().nodes.nodes() > 1);
   problem.device = slot.device;
   problem.sharers = slot.sharers;
   problem.transport = facts_of(transport).transport;
@@ -182,6 +183,8 @@ void GpuSolver::describe_messages() {
     problem_.rounds = &messages_->rounds();
     problem_.stream_rounds = &messages_->stream_rounds();
     problem_.host = messages_->host();
+    problem_.node = messages_->node();
+    problem_.speaks = messages_->speaks();
   }
   if (facts_of(problem_.transport).symmetric_memory) take_symmetric_memory();
 }
@@ -209,7 +212,8 @@ void GpuSolver::connect_ranks() {
     return group.all_gather(memory);
   };
   auto memories = tell();
-  if (facts_of(problem_.transport).stays_connected && !have_met(memories)) memories = tell();  // a new place
+  if (facts_of(problem_.transport).stays_connected && !have_met(contacts_of(memories)))
+    memories = tell();  // a new place
   if (messages_) messages_->bind(solve_->message_buffers());
   group.together([&] { solve_->connect(memories); });
 }

@@ -15,15 +15,25 @@
 #include "operate/ghost_reads.hpp"
 #include "problems/recipe.hpp"
 #include "solve/gpu_solver/gpu_loader.hpp"
+#include "solve/gpu_solver/gpu_ranks.hpp"
 #include "solve/matrix/assembly.hpp"
 #include "solve/matrix/caller_rows.hpp"
 
 namespace hostless {
 namespace {
 
-// Machines, unless the caller declares nodes.
-NodeMap nodes_of(NodeMap const& machines, int ranks_per_node) {
-  return ranks_per_node > 0 ? NodeMap::blocks(machines.ranks(), ranks_per_node) : machines;
+// Machines, unless the caller declares nodes; and with several nodes on which GPU of its machine each rank is.
+NodeMap nodes_of(NodeMap const& machines, MatrixOptions const& options) {
+  NodeMap nodes =
+      options.ranks_per_node > 0 ? NodeMap::blocks(machines.ranks(), options.ranks_per_node) : machines;
+  if (options.gpus < 1 || nodes.nodes() < 2) return nodes;
+  for (int machine = 0; machine < machines.nodes(); ++machine) {
+    auto const here = machines.ranks_of(machine);
+    for (std::size_t k = 0; k < here.size(); ++k)
+      nodes.device[static_cast<std::size_t>(here[k])] =
+          gpu_slot(static_cast<int>(k), static_cast<int>(here.size()), options.gpus, true).device;
+  }
+  return nodes;
 }
 
 // Collective, so that no rank waits for one that has been refused.
@@ -130,12 +140,12 @@ struct Matrix::Parts {
   int threads = 1;  // that lay the rows out
 
   // Collective; remembers who shares this machine.
-  NodeMap find_nodes(Group& group, int ranks_per_node) {
+  NodeMap find_nodes(Group& group, MatrixOptions const& options) {
     NodeMap const machines = find_machines(group);
     auto const here = machines.ranks_of(machines.node[static_cast<std::size_t>(group.rank())]);
     ranks_here = static_cast<int>(here.size());
     rank_here = static_cast<int>(std::find(here.begin(), here.end(), group.rank()) - here.begin());
-    return nodes_of(machines, ranks_per_node);
+    return nodes_of(machines, options);
   }
   // At rows that lie on a GPU.
   ScannedRows look(GpuRows const& rows, std::int64_t first, std::int64_t last, bool in_blocks) const {
@@ -160,7 +170,7 @@ Matrix Matrix::from_recipe(Transport& transport, RowSource const& source, Matrix
   Group& group = transport.group();
   auto parts = std::make_unique<Parts>();
   parts->transport = &transport;
-  NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
+  NodeMap const nodes = parts->find_nodes(group, options);
   group.together([&] {
     check_recipe(group, source, options);
     problems::Recipe const& recipe = *source.recipe();
@@ -187,7 +197,7 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   Group& group = transport.group();
   auto parts = std::make_unique<Parts>();
   parts->transport = &transport;
-  NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
+  NodeMap const nodes = parts->find_nodes(group, options);
   parts->choose_threads(options, source);
   group.together([&] {
     if (options.gpus < 0)
@@ -247,7 +257,7 @@ Matrix Matrix::from_gpu_rows(Transport& transport, GpuRows const& rows, bool sam
     parts->device_request = device_request(options);
   });
   parts->pattern_scan = &pattern_scan;
-  NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
+  NodeMap const nodes = parts->find_nodes(group, options);
   CallerRows const source(rows, pattern_scan, group.size(), group.rank());
   parts->choose_threads(options, source);
   parts->assembly = std::make_unique<Assembly>(group, source, options, [&] {
@@ -378,7 +388,7 @@ Matrix Matrix::from_function(Transport& transport, std::int64_t first_row, std::
   Tiling tiling;
   tiling.block_rows = rows;
   tiling.slices = static_cast<int>(std::clamp<std::int64_t>(group.max(rows) / 64, 1, 264));
-  parts->plan = make_plan(Route::direct, patterns, parts->find_nodes(group, 0), group.rank());
+  parts->plan = make_plan(Route::direct, patterns, parts->find_nodes(group, {}), group.rank());
   parts->sweep = make_sweep(parts->plan, tiling);
   return Matrix(std::move(parts));
 }
@@ -469,7 +479,7 @@ void Matrix::from_local(std::span<double const> local, std::span<double> mine) c
 PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options,
                           bool to_each_its_own) {
   Assembly const assembly(group, source, options, [&] { return scan_rows(source, true, 1, false); });
-  NodeMap const nodes = nodes_of(find_machines(group), options.ranks_per_node);
+  NodeMap const nodes = nodes_of(find_machines(group), options);
   PlannedMatrix planned;
   planned.tiling = assembly.tiling();
   planned.why_block = assembly.why_block();

@@ -18,23 +18,6 @@
 namespace hostless {
 namespace {
 
-CompositeNodes nodes_of(std::vector<int> const& told) {
-  CompositeNodes nodes;
-  std::vector<int> known;
-  for (std::size_t r = 0; r < told.size(); ++r) {
-    auto const at = std::find(known.begin(), known.end(), told[r]);
-    auto const node = static_cast<std::size_t>(at - known.begin());
-    if (at == known.end()) {
-      known.push_back(told[r]);
-      nodes.ranks.emplace_back();
-    }
-    nodes.node.push_back(static_cast<int>(node));
-    nodes.local.push_back(static_cast<int>(nodes.ranks[node].size()));
-    nodes.ranks[node].push_back(static_cast<int>(r));
-  }
-  return nodes;
-}
-
 std::string rank_of_node(int rank, int node) {
   return "rank " + std::to_string(rank) + " is on node " + std::to_string(node) + " with rank ";
 }
@@ -43,7 +26,7 @@ class CompositeTransport final : public Transport {
  public:
   CompositeTransport(std::unique_ptr<Transport> between, int node) : between_(std::move(between)) {
     Group& all = between_->group();
-    nodes_ = nodes_of(all.all_gather(node));
+    nodes_ = composite_nodes(all.all_gather(node));
     check_machines(node);
     join_node(node);
   }

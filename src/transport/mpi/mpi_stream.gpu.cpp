@@ -2,8 +2,10 @@
 // pinned memory, and so do rounds of few bytes: what an MPI does on the host for a message in device memory
 // (looking where it lies, copies and events of its own, a handshake) took 70 to 130 us an iteration more than
 // two crossings of the bus. Nothing is carried before a trial has moved numbers between all ranks that will.
+// Or all through pinned memory (StreamSetup::in_pinned_memory), by whatever transport the ranks have.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "base/variable.hpp"
@@ -17,7 +19,10 @@ namespace {
 class MpiStream final : public HostedStream {
  public:
   explicit MpiStream(StreamSetup const& setup)
-      : HostedStream(setup), fewest_bytes_(count_of("HOSTLESS_MPI_DEVICE_BYTES", usual_fewest_bytes)) {
+      : HostedStream(setup),
+        pinned_(setup.in_pinned_memory),
+        fewest_bytes_(pinned_ ? std::numeric_limits<std::int64_t>::max()
+                              : count_of("HOSTLESS_MPI_DEVICE_BYTES", usual_fewest_bytes)) {
     for (StreamRound const& round : setup.rounds)
       rounds_.push_back(std::make_unique<Round>(round, fewest_bytes_));
   }
@@ -42,6 +47,7 @@ class MpiStream final : public HostedStream {
     return all;
   }
   std::string describe() const override {
+    if (pinned_) return "host (pinned memory)";
     std::string few;
     if (fewest_bytes_ > 0)
       few = "; through pinned memory where a round has less than " + std::to_string(fewest_bytes_) + " bytes";
@@ -148,11 +154,13 @@ class MpiStream final : public HostedStream {
     check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for what is tried");  // bounded: copies
   }
   [[noreturn]] void fail(std::string const& what) const {
+    if (pinned_) throw Error(ErrorCode::environment, "messages through pinned memory: " + what + ".");
     throw Error(ErrorCode::environment, "GPU transport mpi: " + what + " (" + library() +
                                             ", but nothing is carried that was not seen to arrive). Use "
                                             "--gpu-transport host, which stages it.");
   }
 
+  bool pinned_;
   std::int64_t fewest_bytes_;
   std::vector<std::unique_ptr<Round>> rounds_;
 };

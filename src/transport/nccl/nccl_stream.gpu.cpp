@@ -33,10 +33,14 @@ class NcclStream final : public StreamEndpoint {
 
   std::byte* outgoing(int) override { return outgoing_.data(); }
   std::byte const* incoming(int) override { return incoming_.data(); }
+  bool takes_from_field(int round) const override {
+    auto const& out = rounds_[static_cast<std::size_t>(round)].out;
+    return std::all_of(out.begin(), out.end(), [](StreamPart const& part) { return part.from != nullptr; });
+  }
   bool lands(int round) const override { return rounds_[static_cast<std::size_t>(round)].in_place; }
   void send(StreamQueue& queue, int round, std::byte* field) override {
     queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
-      move_round(rounds_[static_cast<std::size_t>(round)], field, stream);
+      move_round(rounds_[static_cast<std::size_t>(round)], takes_from_field(round), field, stream);
     });
   }
   double const* gather(StreamQueue& queue, double const* mine, int count) override {
@@ -97,7 +101,8 @@ class NcclStream final : public StreamEndpoint {
     return {bytes, nccl_char};
   }
 
-  void move_round(StreamRound const& round, std::byte* field, HOSTLESS_GPU(Stream_t) stream) {
+  void move_round(StreamRound const& round, bool from_field, std::byte* field,
+                  HOSTLESS_GPU(Stream_t) stream) {
     NcclHandle const ranks = connected_.handle();
     if (round.in.empty() && round.out.empty()) return;
     connected_.accept(use_.begin_group());
@@ -109,8 +114,8 @@ class NcclStream final : public StreamEndpoint {
     }
     for (StreamPart const& part : round.out) {
       Elements const what = elements_of(part);
-      worst = std::max(
-          worst, use_.send(outgoing_.data() + part.first, what.count, what.type, part.rank, ranks, stream));
+      std::byte const* const from = from_field ? part.from : outgoing_.data() + part.first;
+      worst = std::max(worst, use_.send(from, what.count, what.type, part.rank, ranks, stream));
     }
     NcclStatus const end = use_.end_group();
     connected_.accept(worst == nccl_in_progress ? nccl_success : worst);

@@ -151,7 +151,9 @@ class PeerStream final : public StreamEndpoint {
   bool is_recorded() const override { return !copies_; }  // copies go where the host says
 
   StreamContact contact() const override {
-    StreamContact mine{device_, {}, lend(window_, window_.data(), lending_)};
+    StreamContact mine;
+    mine.device = device_;
+    mine.window = lend(window_, window_.data(), lending_);
     if (lent_) mine.window.borrowing = lent_->contact();
     is_lent_ = true;
     return mine;
@@ -170,6 +172,10 @@ class PeerStream final : public StreamEndpoint {
   }
   void connect(UniqueId const&, std::byte*) override { is_connected_ = true; }
   bool is_connected() const override { return is_connected_; }
+  void forget() override {
+    clear();
+    std::fill(sent_.begin(), sent_.end(), 0);
+  }
   void abort() noexcept override {
     ended_.host() = 1;
     was_lost_ = true;

@@ -101,7 +101,8 @@ bool have_met(std::vector<Contact> const& all) {
 struct StreamContact {
   int device = 0;
   UniqueId unique_id;
-  LentMemory window;  ///< that others store to
+  LentMemory window;          ///< that others store to
+  UniqueId unique_id_inside;  ///< of what carries inside a node, where that is another
 };
 
 /// Something that carries between GPUs: what is known of it before it has moved anything.
@@ -125,7 +126,12 @@ struct StreamSetup {
   std::vector<StreamRound> rounds;
   bool by_copy_engine = false;                 ///< peer: not by stores of kernels
   HostMessaging const* host = nullptr;         ///< where the host carries
+  bool in_pinned_memory = false;               ///< mpi: whatever the bytes of a round are
   std::shared_ptr<SymmetricMemory> symmetric;  ///< where a library puts into it
+  /// Where a transport carries by nodes: [ranks] the node of each, and whether it has messages to or from another
+  /// one (1) or none (0); equal on all ranks.
+  std::vector<std::int32_t> node;
+  std::vector<std::uint8_t> speaks;
 };
 
 }  // namespace hostless::gpu

@@ -342,6 +342,26 @@ TEST(Epochs, ReductionNeedsTwo) {
     EXPECT_EQ(buffer.epochs, 1);
 }
 
+// Four ranks a node that share two GPUs: of each GPU the lowest alone sends to other nodes and hears of them.
+TEST(ThreeStep, OneRankOfAGpuSpeaksForIt) {
+  auto const patterns = testing::figure().add(5, 0, {0, 3}).patterns();
+  NodeMap nodes = NodeMap::blocks(8, 4);
+  auto const speakers = [&] {
+    std::set<Rank> all;
+    for (ExchangePlan const& plan : make_plans(Route::three_step, patterns, nodes))
+      for (Stage const& stage : plan.stages)
+        for (Message const& message : stage.out)
+          if (!nodes.same_node(message.source, message.target)) all.insert({message.source, message.target});
+    return all;
+  };
+  EXPECT_EQ(speakers(), (std::set<Rank>{0, 3, 4, 7}));  // who sends is not who hears
+  nodes.device = {0, 0, 0, 0, 1, 1, 1, 1};
+  EXPECT_EQ(speakers(), (std::set<Rank>{0, 4}));
+  nodes.device = {1, 1, 0, 0, 0, 1, 0, 1};
+  EXPECT_EQ(speakers(), (std::set<Rank>{0, 2, 4, 5}));
+  EXPECT_EQ(check(make_plans(Route::three_step, patterns, nodes), patterns), std::vector<std::string>{});
+}
+
 TEST(Fingerprint, EqualOnAllRanksAndSensitiveToEverything) {
   Reads reads = testing::figure();
   NodeMap nodes = NodeMap::blocks(8, 4);

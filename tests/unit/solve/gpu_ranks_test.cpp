@@ -1,8 +1,9 @@
-// Which GPU a rank has: by its number on its machine, whatever nodes were declared.
+// Which GPU a rank has: by its number on its machine, in turn, or in blocks where there are several nodes.
 #include "solve/gpu_solver/gpu_ranks.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -25,6 +26,24 @@ TEST(GpuSlot, RanksTakeTheGpusInTurn) {
       }
     }
   }
+}
+
+TEST(GpuSlot, RanksOfSeveralNodesTakeThemInBlocks) {
+  for (int ranks = 1; ranks <= 9; ++ranks)
+    for (int gpus = 1; gpus <= 5; ++gpus) {
+      std::vector<int> there(static_cast<std::size_t>(gpus));
+      int last = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        int const device = gpu_slot(rank, ranks, gpus, true).device;
+        EXPECT_TRUE(device == last || device == last + 1) << rank << " of " << ranks;
+        ++there[static_cast<std::size_t>(last = device)];
+      }
+      EXPECT_EQ(last, std::min(gpus, ranks) - 1);
+      for (int rank = 0; rank < ranks; ++rank) {
+        GpuSlot const slot = gpu_slot(rank, ranks, gpus, true);
+        EXPECT_EQ(slot.sharers, there[static_cast<std::size_t>(slot.device)]) << rank << " of " << ranks;
+      }
+    }
 }
 
 Matrix diagonal(Transport& transport, int ranks_per_node) {

@@ -156,7 +156,8 @@ std::unique_ptr<GpuCall> exchange_call(GpuSide const& side, GpuCollective const&
                                        bool copy_engine) {
   Group& group = side.transport->group();
   group.together([&] {
-    if (facts_of(transport).actor == GpuTransportFacts::Actor::library && side.sharers > 1)
+    GpuTransportFacts const& facts = facts_of(transport);
+    if (facts.actor == GpuTransportFacts::Actor::library && !facts.by_nodes && side.sharers > 1)
       throw Error(ErrorCode::usage,
                   fmt::format("GPU transport {} with {} ranks on a GPU (the library takes one "
                               "rank a GPU). Use as many GPUs as ranks.",

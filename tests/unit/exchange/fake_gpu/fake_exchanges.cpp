@@ -85,7 +85,8 @@ namespace {
 std::unique_ptr<StreamEndpoint> endpoint_of(ExchangeProblem const& problem) {
   for (StreamTransport const& one : stream_transports())
     if (one.facts.transport == problem.transport) return one.make(problem.setup);
-  if (problem.setup.host == nullptr) throw Error(ErrorCode::usage, "the played GPU has no such stream face.");
+  if (problem.setup.host == nullptr || !problem.setup.node.empty())
+    throw Error(ErrorCode::usage, "the played GPU has no such stream face.");
   return nullptr;
 }
 
@@ -114,8 +115,10 @@ class Played final : public BoundExchange {
     if (endpoint_ && lost_) endpoint_->abort();
   }
   StreamContact contact() override {
-    StreamContact contact;
-    if (endpoint_) contact.unique_id = endpoint_->unique_id();
+    if (!endpoint_) return {};
+    StreamContact contact = endpoint_->contact();
+    contact.device = setup_.device;
+    contact.unique_id = endpoint_->unique_id();
     return contact;
   }
   std::vector<StreamBuffers> message_buffers() const override {
@@ -125,7 +128,9 @@ class Played final : public BoundExchange {
     return all;
   }
   void connect(std::vector<StreamContact> const& all) override {
-    if (endpoint_) endpoint_->connect(all[0].unique_id, nullptr);
+    if (!endpoint_) return;
+    endpoint_->know(all);
+    endpoint_->connect(all[0].unique_id, nullptr);
   }
   void enqueue(void* stream) override {
     if (fake_gpu_finish != nullptr) fake_gpu_finish(stream);
