@@ -219,6 +219,15 @@ class OnGpus(Command):
         self.assertAlmostEqual(ours["nccl_over_it"], theirs["median_us"] / ours["median_us"])
         self.assertIsNone(ours["library_over_it"])
 
+    def test_a_word_named_twice_is_measured_once(self):
+        _, once = self.cells_of(*self.RING, "--gpu-transport", "host", "--triggers", "host,stream", "--collective", "allgather")
+        report, rows = self.cells_of(*self.RING, "--gpu-transport", "host,host", "--triggers", "host,stream,host", "--collective", "allgather,allgather")
+        self.assertEqual(list(rows), list(once))
+        self.assertEqual(len(report["neighbor"]), len(rows))
+        report, rows = self.cells_of(*self.RING, "--gpu-transport", "host,all", "--triggers", "host")
+        self.assertEqual([row["way"] for row in report["neighbor"][:7]], ["nccl grouped", "library", "host", "peer", "copies", "nccl", "nvshmem"])
+        self.assertEqual(len(report["neighbor"]), len(rows))
+
     def test_products_are_multiplied_by_a_kernel(self):
         self.write("A.mtx", market(chain(13), 13))
         words = ("bench", "neighbor", "A.mtx", "--gpus", 2, "--pattern", "spmm", "--columns", 3, *FEW, "--gpu-transport", "host", "--triggers", "host,stream,graph,kernel")
@@ -248,7 +257,7 @@ class OnGpus(Command):
         self.assertEqual(rows["allgather", "nccl grouped", "host", 4096]["error"], "rank 0: byte 4095 of the block of 4096 bytes from rank 1 is not what was sent")
         done = self.run_it("bench", "neighbor", "--gpus", 2, "--sizes", 8, *FEW, *words, code=1, environment={**PLAYED, "PLAYED_NCCL": "wrong"})
         self.assertIn("wrong: rank 0: byte 7 of the block of 8 bytes from rank 1", done.stdout)
-        self.assertIn("bytes came wrong", done.stderr)
+        self.assertIn("received data differ from what was sent", done.stderr)
 
     def test_virtual_ranks_share_gpus(self):
         report, rows = self.cells_of("--density", "1", "--ranks", 5, "--oversubscribe", "--gpu-transport", "host,nccl", environment={"PLAYED_NCCL": "right"})
@@ -289,6 +298,8 @@ class OnGpus(Command):
                             (("--gpus", 2, "--collective", "alltoall"), "--collective: 'alltoall'"), (("--gpus", 2, "--ways", "direct"), "--ways with --gpus"),
                             (("--gpus", 2, "--ranks-per-node", 1), "--ranks-per-node with --gpus"), (("--gpus", 2, "--density", "0"), "a graph without edges"),
                             (("ccc_G_06", "--gpus", 2, "--pattern", "spmm", "--collective", "allgather"), "--collective with --pattern spmm"),
+                            (("ccc_G_06", "--gpus", 2, "--pattern", "spmm", "--seed", 5), "--seed with --pattern spmm"),
+                            (("--gpus", 2, *self.RING, "--collective", "allgather", "--seed", 5), "--seed with --pattern moore"), ((*self.RING, "--seed", 5), "--seed with --pattern moore"),
                             (("--gpus", 2, "--ranks", 3, *self.RING), "3 ranks on 2 GPUs"), (("--gpus", 3, *self.RING), "3 GPUs (this machine has 2)")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, "bench", "neighbor", *words, quiet=False, environment=PLAYED))
