@@ -180,6 +180,24 @@ TEST(GpuNeighbors, WhatCannotBeIsRefused) {
   refused("some would share one", [](GpuNeighbors& what) { what.may_share_gpus = false; });
 }
 
+// MPI counts the bytes of a block, and of alltoallv those in front of it: not what all of them have together.
+TEST(GpuNeighbors, WhatMpiDoesNotCountIsRefused) {
+  constexpr std::size_t gib = std::size_t{1} << 30;
+  std::byte none{};
+  auto const blocks = [&](Collective collective, std::size_t bytes, std::vector<int> const& others) {
+    Neighbors const mine{others, others};
+    GpuBlocks const all({collective, bytes, 7}, mine, 0, {&none, &none});
+    std::size_t together = 0;
+    for (gpu::GroupedPart const& part : all.in()) together += part.bytes;
+    EXPECT_GE(together, 2 * gib);
+    all.require_counted();
+  };
+  EXPECT_NO_THROW(blocks(Collective::allgather, gib, {1, 2, 3}));
+  EXPECT_THROW(blocks(Collective::allgather, 2 * gib, {1}), Error);
+  EXPECT_NO_THROW(blocks(Collective::alltoallv, gib + gib / 4, {1, 2}));
+  EXPECT_THROW(blocks(Collective::alltoallv, gib, {1, 2, 3, 4, 5}), Error);
+}
+
 // Equal on both sides of an edge by definition; a multiple of a power of two, so that a kernel's words fit.
 TEST(GpuNeighbors, BlocksOfAlltoallvAreAroundTheSize) {
   for (std::size_t const bytes : {1u, 8u, 1000u, 1024u, 1u << 20}) {
