@@ -207,7 +207,7 @@ class OnGpus(Command):
                 self.assertEqual(self.status(rows, "library", collective, size), ["absent"])
         self.assertIn("no kernels", rows["allgather", "peer", "kernel", 8]["error"])
         self.assertIn("which is no multiple of the 8", rows["alltoallv", "peer", "kernel", 8]["error"])
-        self.assertIn("stores to peer memory alone", rows["allgather", "nccl", "kernel", 8]["error"])
+        self.assertIn("only transport peer can communicate from inside a kernel", rows["allgather", "nccl", "kernel", 8]["error"])
         self.assertIn("no NCCL", rows["allgather", "nccl grouped", "graph", 8]["error"])
 
     def test_nccls_own_group_stands_beside(self):
@@ -304,7 +304,7 @@ class OnGpus(Command):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, "bench", "neighbor", *words, quiet=False, environment=PLAYED))
         done = self.run_it("bench", "neighbor", "--gpus", 2, *self.RING, "--sizes", 8, *FEW, "--triggers", "kernel", "--gpu-transport", "nccl", code=4, environment=PLAYED)
-        self.assertIn("absent by kernel: a kernel carries by stores to peer memory alone (nothing calls nccl inside it)", done.stdout)
+        self.assertIn("absent by kernel: nccl inside a kernel (only transport peer can communicate from inside a kernel)", done.stdout)
         self.assertIn("nothing of what was asked for can be measured here", done.stderr)
         self.assertIn("no GPU can be used", self.run_it("bench", "neighbor", "--gpus", 2, *self.RING, code=4, environment=HIDDEN).stderr)
 

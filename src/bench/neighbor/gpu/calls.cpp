@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/exchange/gpu_kernel_exchange.hpp"
@@ -83,7 +84,9 @@ class KernelCall final : public GpuCall {
     blocks_ = options.blocks;
     exchange_ = std::make_unique<GpuKernelExchange>(*side_.transport, planned_.plan, options);
   }
-  std::string describe() const override { return fmt::format("peer memory, {} blocks of a kernel", blocks_); }
+  std::string describe() const override {
+    return "peer memory, " + counted(blocks_, "block") + " of a kernel";
+  }
   std::string prepare(Trigger) override {
     run(0);  // loads it while nobody's waits
     group().barrier();

@@ -95,8 +95,9 @@ class Session {
 
   std::unique_ptr<GpuCall> in_kernel(GpuNeighborWay const& way, GpuCollective const& moved) {
     if (way.transport != GpuTransport::peer || way.copy_engine)
-      throw Error(ErrorCode::usage, "a kernel carries by stores to peer memory alone (nothing calls " +
-                                        way.name() + " inside it). Use peer.");
+      throw Error(ErrorCode::usage, way.name() +
+                                        " inside a kernel (only transport peer can communicate from inside a "
+                                        "kernel). Use peer.");
     return kernel_call(side_, moved);
   }
   bool asks_for(Trigger trigger) const {
