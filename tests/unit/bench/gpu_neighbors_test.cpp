@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -156,6 +157,28 @@ TEST(GpuNeighbors, AWrongValueOfAProductIsNamed) {
   EXPECT_EQ(cells[12].status, Status::wrong);
   EXPECT_NE(cells[12].why.find("rank 0: value (1, 0) of the product is "), std::string::npos)
       << cells[12].why;
+}
+
+// While others come to what is collective: where a graph is prepared, and in the last step that is timed.
+TEST(GpuNeighbors, WhatGoesWrongForOneRankIsTheReasonOfAll) {
+  Protocol const few{1, 3, 2, brief().limits};
+  int const last = 2 + few.warm_up + few.steps * few.repeat;
+  for (auto const& [call, trigger] :
+       {std::pair{1, Trigger::graph}, {last, Trigger::host}, {last, Trigger::stream}}) {
+    setenv("PLAYED_NCCL", std::to_string(call).c_str(), 1);
+    run_with_threads_transport(2, [&, trigger = trigger](Transport& transport) {
+      GpuNeighbors what = ring_of(2, transport.group().rank());
+      what.bytes = {8};
+      what.collectives = {Collective::allgather};
+      what.triggers = {trigger};
+      auto const cells = gpu_neighbors(transport, what, few, [](GpuNeighborCell const&) {});
+      ASSERT_EQ(cells.size(), 3u);
+      EXPECT_EQ(cells[0].status, Status::absent) << name(trigger);
+      EXPECT_EQ(cells[0].why, "a played group has failed on rank 1.");
+      EXPECT_EQ(cells[2].status, Status::measured) << cells[2].why;
+    });
+    unsetenv("PLAYED_NCCL");
+  }
 }
 
 TEST(GpuNeighbors, SilenceIsALoss) {

@@ -159,7 +159,13 @@ class Session {
     mine.warm_up = std::min(mine.warm_up, mine.steps);
     ++number_;  // what is timed brings bytes that were not there
     group_.together([&] { moved.fill(*side_.bench, number_); });
-    cell.timing = call.time(cell.trigger, mine);
+    try {
+      cell.timing = call.time(cell.trigger, mine);
+    } catch (Error const& error) {
+      cell.why = reason_of(error);
+    }
+    cell.why = told_by_any(group_, cell.why);
+    if (!cell.why.empty()) return;
     if (is_right(cell, moved) && prove(cell, moved, call)) cell.status = GpuNeighborCell::Status::measured;
   }
 
