@@ -14,18 +14,24 @@
 
 namespace hostless {
 
-/// Accepts whole numbers from `least` to `most`, or to the largest that T holds. None that begins with a zero, which
-/// CLI11 takes for octal.
+/// Of a whole number with zeros in front, which CLI11 takes for octal: why no option takes it. Else empty.
+inline char const* why_no_zeros(std::string const& text) {
+  std::size_t const digits = text.find_first_not_of('-');
+  bool const has_zeros = digits != std::string::npos && text[digits] == '0' && digits + 1 < text.size() &&
+                         text.find_first_not_of("0123456789", digits) == std::string::npos;
+  return has_zeros ? ", without leading zeros" : "";
+}
+
+/// Accepts whole numbers from `least` to `most`, or to the largest that T holds; why_no_zeros.
 template <class T>
 CLI::Validator whole_number(T least, T most = std::numeric_limits<T>::max()) {
   auto refuse = [least, most](std::string& text) -> std::string {
     T value{};
     char const* const end = text.data() + text.size();
     auto const [stop, problem] = std::from_chars(text.data(), end, value);
-    std::size_t const digits = text.find_first_not_of('-');
-    bool const octal = digits != std::string::npos && text[digits] == '0' && digits + 1 < text.size();
-    if (problem == std::errc() && stop == end && !octal && value >= least && value <= most) return {};
-    return fmt::format("'{}' (a whole number from {} to {} is needed)", text, least, most);
+    std::string const zeros = why_no_zeros(text);
+    if (problem == std::errc() && stop == end && zeros.empty() && value >= least && value <= most) return {};
+    return fmt::format("'{}' (a whole number from {} to {} is needed{})", text, least, most, zeros);
   };
   return {refuse, ""};
 }

@@ -131,8 +131,9 @@ int hostless_enqueue_start(hostless_queue* queue, hostless_request* request);
 int hostless_enqueue_startall(hostless_queue* queue, size_t count, hostless_request* const requests[]);
 int hostless_enqueue_wait(hostless_queue* queue, hostless_request* request);
 int hostless_enqueue_waitall(hostless_queue* queue, size_t count, hostless_request* const requests[]);
-/* As hostless_enqueue_startall, then hostless_enqueue_waitall, which may have requests of both: accepted or refused
- * as a whole, and on a stream one launch less. */
+/* Starts `starts`, then waits for `waits`: requests that this call starts, or that were started on this queue before.
+ * Accepted or refused as a whole. On a stream (type peer) one launch less than by two calls: one where each has at
+ * most 24 messages. */
 int hostless_enqueue_start_and_wait(hostless_queue* queue, size_t start_count,
                                     hostless_request* const starts[], size_t wait_count,
                                     hostless_request* const waits[]);

@@ -86,18 +86,22 @@ void QueuedSteps::step_of_graph() {
 }
 
 Timing QueuedSteps::time_queued(Protocol const& protocol, std::function<void()> const& queue) {
+  UntilFailed until_failed;
   auto const several = [&](int steps) {
-    for (int k = 1; k <= steps; ++k) {
-      queue();
-      if (k % most_queued == 0) settle();
-    }
-    settle();
+    until_failed([&] {
+      for (int k = 1; k <= steps; ++k) {
+        queue();
+        if (k % most_queued == 0) settle();
+      }
+      settle();
+    });
   };
   several(protocol.warm_up);
   Protocol whole = protocol;
   whole.warm_up = 0;
   whole.steps = 1;
   Timing timing = time_steps(transport_.group(), whole, [&] { several(protocol.steps); });
+  until_failed.agree(transport_.group());
   for (double& seconds : timing.step_s) seconds /= protocol.steps;
   return timing;
 }

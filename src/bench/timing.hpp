@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <vector>
 
 #include "hostless/base/deadline.hpp"
+#include "hostless/base/error.hpp"
 #include "hostless/transport/group.hpp"
 
 namespace hostless::bench {
@@ -49,6 +51,31 @@ inline MedianBound median_bound(std::vector<double> values) {
   }
   return bound;
 }
+
+/// What a rank does between collectives, until something goes wrong for it alone: then nothing any more, so that it
+/// comes to the collectives all the same, and in the end all ranks throw one error. A loss is thrown at once.
+class UntilFailed {
+ public:
+  template <class Work>
+  void operator()(Work&& work) {
+    if (failed_) return;
+    try {
+      work();
+    } catch (Error const& error) {
+      if (error.code() == ErrorCode::peer_lost || error.code() == ErrorCode::aborted) throw;
+      failed_ = std::current_exception();
+    }
+  }
+  /// Collective. Errors  what the lowest rank threw that did
+  void agree(Group& group) {
+    group.together([this] {
+      if (failed_) std::rethrow_exception(failed_);
+    });
+  }
+
+ private:
+  std::exception_ptr failed_;
+};
 
 /// prepare() before all ranks meet, not timed; then run(steps), which is over when they are done.
 ///

@@ -18,6 +18,8 @@
 #define HOSTLESS_GPU_NAME "CUDA"
 /// Of kernel parameters: read where the launch has put them, never copied.
 #define HOSTLESS_PARAMETER __grid_constant__
+/// Of kernels of which so many blocks of so many threads must fit on a multiprocessor: no more registers than that.
+#define HOSTLESS_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 #define HOSTLESS_CLOCK_RATE cudaDevAttrClockRate
 #define HOSTLESS_MEMORY_CLOCK_RATE cudaDevAttrMemoryClockRate
 #define HOSTLESS_MEMORY_BUS_WIDTH cudaDevAttrGlobalMemoryBusWidth
@@ -38,6 +40,8 @@
 #define HOSTLESS_GPU(name) hip##name
 #define HOSTLESS_GPU_NAME "HIP"
 #define HOSTLESS_PARAMETER
+/// The vendor's second number is of waves (of 64) on each of a multiprocessor's four SIMDs.
+#define HOSTLESS_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, ((threads) * (blocks) + 255) / 256)
 #define HOSTLESS_CLOCK_RATE hipDeviceAttributeClockRate
 #define HOSTLESS_MEMORY_CLOCK_RATE hipDeviceAttributeMemoryClockRate
 #define HOSTLESS_MEMORY_BUS_WIDTH hipDeviceAttributeMemoryBusWidth

@@ -207,7 +207,7 @@ class OnGpus(Command):
                 self.assertEqual(self.status(rows, "library", collective, size), ["absent"])
         self.assertIn("no kernels", rows["allgather", "peer", "kernel", 8]["error"])
         self.assertIn("which is no multiple of the 8", rows["alltoallv", "peer", "kernel", 8]["error"])
-        self.assertIn("stores to peer memory alone", rows["allgather", "nccl", "kernel", 8]["error"])
+        self.assertIn("only transport peer can communicate from inside a kernel", rows["allgather", "nccl", "kernel", 8]["error"])
         self.assertIn("no NCCL", rows["allgather", "nccl grouped", "graph", 8]["error"])
 
     def test_nccls_own_group_stands_beside(self):
@@ -218,6 +218,15 @@ class OnGpus(Command):
         self.assertEqual((theirs["nccl_over_it"], theirs["carried_by"]), (1, "played group"))
         self.assertAlmostEqual(ours["nccl_over_it"], theirs["median_us"] / ours["median_us"])
         self.assertIsNone(ours["library_over_it"])
+
+    def test_a_word_named_twice_is_measured_once(self):
+        _, once = self.cells_of(*self.RING, "--gpu-transport", "host", "--triggers", "host,stream", "--collective", "allgather")
+        report, rows = self.cells_of(*self.RING, "--gpu-transport", "host,host", "--triggers", "host,stream,host", "--collective", "allgather,allgather")
+        self.assertEqual(list(rows), list(once))
+        self.assertEqual(len(report["neighbor"]), len(rows))
+        report, rows = self.cells_of(*self.RING, "--gpu-transport", "host,all", "--triggers", "host")
+        self.assertEqual([row["way"] for row in report["neighbor"][:7]], ["nccl grouped", "library", "host", "peer", "copies", "nccl", "nvshmem"])
+        self.assertEqual(len(report["neighbor"]), len(rows))
 
     def test_products_are_multiplied_by_a_kernel(self):
         self.write("A.mtx", market(chain(13), 13))
@@ -248,7 +257,7 @@ class OnGpus(Command):
         self.assertEqual(rows["allgather", "nccl grouped", "host", 4096]["error"], "rank 0: byte 4095 of the block of 4096 bytes from rank 1 is not what was sent")
         done = self.run_it("bench", "neighbor", "--gpus", 2, "--sizes", 8, *FEW, *words, code=1, environment={**PLAYED, "PLAYED_NCCL": "wrong"})
         self.assertIn("wrong: rank 0: byte 7 of the block of 8 bytes from rank 1", done.stdout)
-        self.assertIn("bytes came wrong", done.stderr)
+        self.assertIn("received data differ from what was sent", done.stderr)
 
     def test_virtual_ranks_share_gpus(self):
         report, rows = self.cells_of("--density", "1", "--ranks", 5, "--oversubscribe", "--gpu-transport", "host,nccl", environment={"PLAYED_NCCL": "right"})
@@ -289,11 +298,13 @@ class OnGpus(Command):
                             (("--gpus", 2, "--collective", "alltoall"), "--collective: 'alltoall'"), (("--gpus", 2, "--ways", "direct"), "--ways with --gpus"),
                             (("--gpus", 2, "--ranks-per-node", 1), "--ranks-per-node with --gpus"), (("--gpus", 2, "--density", "0"), "a graph without edges"),
                             (("ccc_G_06", "--gpus", 2, "--pattern", "spmm", "--collective", "allgather"), "--collective with --pattern spmm"),
+                            (("ccc_G_06", "--gpus", 2, "--pattern", "spmm", "--seed", 5), "--seed with --pattern spmm"),
+                            (("--gpus", 2, *self.RING, "--collective", "allgather", "--seed", 5), "--seed with --pattern moore"), ((*self.RING, "--seed", 5), "--seed with --pattern moore"),
                             (("--gpus", 2, "--ranks", 3, *self.RING), "3 ranks on 2 GPUs"), (("--gpus", 3, *self.RING), "3 GPUs (this machine has 2)")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, "bench", "neighbor", *words, quiet=False, environment=PLAYED))
         done = self.run_it("bench", "neighbor", "--gpus", 2, *self.RING, "--sizes", 8, *FEW, "--triggers", "kernel", "--gpu-transport", "nccl", code=4, environment=PLAYED)
-        self.assertIn("absent by kernel: a kernel carries by stores to peer memory alone (nothing calls nccl inside it)", done.stdout)
+        self.assertIn("absent by kernel: nccl inside a kernel (only transport peer can communicate from inside a kernel)", done.stdout)
         self.assertIn("nothing of what was asked for can be measured here", done.stderr)
         self.assertIn("no GPU can be used", self.run_it("bench", "neighbor", "--gpus", 2, *self.RING, code=4, environment=HIDDEN).stderr)
 

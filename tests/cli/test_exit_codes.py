@@ -108,7 +108,8 @@ class ExitCodes(Command):
 
     def test_2_the_rule_that_a_number_breaks_is_said_whole(self):
         for words, says in ((("--slices", 2**31), "'2147483648' (a whole number from 0 to 2^31 - 1 is needed)"),
-                            (("--seed", "010"), "'010' (a whole number from"),  # no octal one
+                            (("--seed", "010"), "to 9223372036854775807 is needed, without leading zeros)"),  # no octal one
+                            (("--max-iterations", "0500"), "'0500' (a whole number from 0 to 2^63 - 1 is needed, without leading zeros)"),
                             (("--seed", 2**63), "from 0 to 9223372036854775807 is needed"),
                             (("--max-iterations", -1), "'-1' (a whole number from 0 to 2^63 - 1 is needed)"),
                             (("--rtol", "-1"), "--rtol: '-1' (a number from 0 to inf is needed)"),

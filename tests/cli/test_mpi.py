@@ -148,8 +148,8 @@ class Mpi:
 
     def test_numbers_are_compared_by_value(self):
         one, words = self.mpirun(1), ("solve", *PROBLEM, "--json", "r.json")
-        same = (*words, "--rtol", "1e-8", "--max-iterations", 500, ":", *one[one.index("-n"):], COMMAND, *words, "--rtol", "1.0e-08",
-                "--max-iterations", "0500")
+        same = (*words, "--rtol", "1e-8", "--time-limit", 500, ":", *one[one.index("-n"):], COMMAND, *words, "--rtol", "1.0e-08",
+                "--time-limit", "0500.0")
         self.run_it(*(str(word) for word in same), launcher=one, environment=PATIENT)
         loose = ("solve", *PROBLEM, "--rtol", "1e16", ":", *one[one.index("-n"):], COMMAND, "solve", *PROBLEM, "--rtol", 10**16)
         self.run_it(*(str(word) for word in loose), launcher=one, environment=PATIENT)

@@ -108,6 +108,19 @@ def test_an_end():
 # ---- hostless.Exchange(comm, owned, ghosts)
 
 
+class Unsliced:
+    """Says where six numbers of a GPU are, and has no parts."""
+
+    __cuda_array_interface__ = {"shape": (6,), "typestr": "<f8", "data": (0, False), "version": 2}
+
+
+class UnslicedMemory(memory_of):
+    __array_interface__ = None
+
+    def __getitem__(self, index):
+        raise TypeError("this class has no parts")
+
+
 def test_update_fills_ghosts_of_any_array():
     def body(comm):
         first, every = 4 * comm.rank, 4 * comm.size
@@ -124,12 +137,14 @@ def test_update_fills_ghosts_of_any_array():
                 exchange.update(array)
                 assert array[4:].tolist() == [[number, number + turn] for number in ghosts]
         exchange.update(one[:])  # the same memory
-        for wrong, what in ((np.zeros(5), r"array has the shape \(5,\) .* has 6\)"), (np.zeros(12)[::2], "gaps"), (7, "is an int")):
+        for wrong, what in ((np.zeros(5), r"array has the shape \(5,\) .* has 6\)"), (np.zeros(12)[::2], "gaps"), (7, "is an int"),
+                            (Unsliced(), "array is an Unsliced .it cannot be sliced")):
             with pytest.raises((hostless.UsageError, TypeError), match=what):
                 exchange.update(wrong)
-        buffer = memory_of("d", [*range(first, first + 4), 0, 0])  # whose slices are copies
-        exchange.update(buffer)
-        assert buffer[4:].tolist() == ghosts
+        for kind in (memory_of, UnslicedMemory):
+            buffer = kind("d", [*range(first, first + 4), 0, 0])  # whose slices are copies, or none
+            exchange.update(buffer)
+            assert list(memoryview(buffer)[4:]) == ghosts
         exchange.close()
         with pytest.raises(hostless.UsageError, match="the exchange is closed"):
             exchange.update(one)

@@ -33,8 +33,9 @@ CLI::Validator check_of(Option const& option) {
     if (option.type == OptionType::whole) {
       std::int64_t number = 0;
       auto const [stop, problem] = std::from_chars(text.data(), end, number);
-      if (problem != std::errc() || stop != end)
-        return fmt::format("'{}' ({} is needed)", text, allowed(option));
+      std::string const zeros = why_no_zeros(text);
+      if (problem != std::errc() || stop != end || !zeros.empty())
+        return fmt::format("'{}' ({} is needed{})", text, allowed(option), zeros);
       value = number;
     } else {
       char* stop = nullptr;

@@ -73,8 +73,9 @@ class QueueHalo {
   ~QueueHalo();
 
   /// Cells of neighbours' borders become those of the halo. On a stream one kernel packs for all neighbours and fields, one
-  /// starts, one waits, one unpacks; on the host two functions of the queue pack and unpack. Halos beyond a border of the
-  /// grid stay as they are. After a loss (Queue::wait throws it) cells of the halo and what was added are anything.
+  /// starts and waits (of 26 neighbours five), one unpacks; on the host two functions of the queue pack and unpack. Halos
+  /// beyond a border of the grid stay as they are. After a loss (Queue::wait throws it) cells of the halo and what was
+  /// added are anything.
   /// Errors  QueueError  of the starts, other_queue (another one's run was not ended): nothing of it is enqueued
   ///         usage       not as many arrays as fields, or one that is not aligned to its elements
   void enqueue_gather(Queue& queue, HaloStep const& step = {});

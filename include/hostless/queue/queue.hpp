@@ -181,8 +181,9 @@ class Queue {
   ///                               with a rank, or requests of two communicators)
   void enqueue_start(std::span<Request* const> requests);
   void enqueue_wait(std::span<Request* const> requests);
-  /// As enqueue_start(starts), then enqueue_wait(waits), which may have requests of `starts` and others. On a stream
-  /// one kernel does both, where neither has many messages: a launch less.
+  /// Starts `starts`, then waits for `waits`: requests that this call starts, or that were started on this queue
+  /// before. On a stream (type peer) a launch less than both by themselves: one kernel where each has at most 24
+  /// messages.
   /// Errors  those of both, before anything is enqueued
   void enqueue_start_and_wait(std::span<Request* const> starts, std::span<Request* const> waits);
   /// Waits for all that was started on this queue and is not yet waited for.

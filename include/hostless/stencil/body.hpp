@@ -121,7 +121,8 @@ HOSTLESS_TARGET_V4 void update_cells_v4(CellBlock const& block) {
 template <class T, class Body>
 bool keeps_to_its_reach(Body const& body) {
   bool keeps = true;
-  static_cast<void>(body(ReachCell<T, Body>(keeps)));
+  ReachCell<T, Body> const here(keeps);  // as every other cell: a functor may take any reference to it
+  static_cast<void>(body(here));
   return keeps;
 }
 

@@ -228,15 +228,23 @@ def _pair_of(field: Any, number: int, plan: Any, adds: bool) -> list:
         return [(array_of(field, what), what, plan.owned + plan.ghosts, True)]
     if isinstance(field, Whole):
         _check_items(array_of(field.array, "array"), "array", plan.owned + plan.ghosts)
-        # Slices of whatever else holds memory may be copies, which nobody sees.
-        has_views = any(hasattr(field.array, name) for name in ("__array_interface__", "__cuda_array_interface__", "__dlpack__"))
-        whole = field.array if has_views else np.asarray(memoryview(field.array))
-        field, what = (whole[:plan.owned], whole[plan.owned:]), "array"
+        field, what = _parts_of(field.array, plan.owned), "array"
     elif not is_list or len(field) != 2:
         given = counted(len(field), "thing") if is_list else a_type(field)
         raise UsageError(f"{what} is {given} (ghosts are an array of their own in this plan). Pass (owned, ghosts).")
     return [(array_of(one, f"{what}, {name}"), f"{what}, {name}", items, writes)
             for one, name, items, writes in ((field[0], "owned", plan.owned, adds), (field[1], "ghosts", plan.ghosts, not adds))]
+
+
+def _parts_of(array: Any, owned: int) -> tuple:
+    """Own items and ghosts of an array that array_of takes."""
+    if not (isinstance(array, np.ndarray) or root_of(array) == "torch" or is_there(array)):
+        array = np.asarray(memoryview(array))  # its own slices may be copies, which nobody sees
+    try:
+        return array[:owned], array[owned:]
+    except Exception:  # of any package's arrays
+        raise TypeError(f"array is {a_type(array)} (it cannot be sliced into own items and ghosts). Pass an array of NumPy, "
+                        "CuPy or torch, or move (owned, ghosts) by hostless.Exchange(exchange.plan, [(owned, ghosts)]).") from None
 
 
 def _check_items(array: Array, what: str, items: int) -> None:

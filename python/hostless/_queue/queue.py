@@ -90,8 +90,8 @@ class Queue:
     def enqueue_start_and_wait(
         self, starts: Union[Request, Iterable[Request]], waits: Union[None, Request, Iterable[Request]] = None
     ) -> None:
-        """As enqueue_start(starts), then enqueue_wait(waits); without `waits` for the same requests. Nothing is enqueued where one of
-        them is refused. On a stream it is a launch less.
+        """Starts `starts`, then waits for `waits`: requests that this call starts, or that were started on this queue before; without
+        `waits` for `starts`. Nothing is enqueued where one of them is refused. On a stream (type peer) it is a launch less.
 
         Errors: those of both.
         """

@@ -1,7 +1,10 @@
 #include "bench/neighbor/gathered_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "hostless/exchange/patterns.hpp"
 #include "hostless/machine/nodes.hpp"
@@ -76,6 +79,18 @@ void GatheredRows::list_blocks(int ranks) {
     values_.push_back(static_cast<int>(counts_[k] * what_->columns));
     values_before_.push_back(static_cast<int>(displacements_[k] * what_->columns));
   }
+}
+
+void GatheredRows::require_counted() const {
+  std::int64_t most = own_values();
+  for (std::size_t k = 0; k < counts_.size(); ++k)
+    most = std::max(most, std::max(counts_[k], displacements_[k]) * what_->columns);
+  if (most > std::numeric_limits<int>::max())
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("{} values of B in a rank's block, or in front of it (MPI counts up to {}). Use fewer "
+                    "columns, or leave that way out.",
+                    most, std::numeric_limits<int>::max()));
 }
 
 template <class RowOf>

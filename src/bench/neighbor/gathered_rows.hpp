@@ -38,7 +38,9 @@ class GatheredRows {
   /// Of blocks: how many rows come of the k-th source, and how many before them.
   std::int64_t rows_of(std::size_t k) const { return counts_[k]; }
   std::int64_t rows_before(std::size_t k) const { return displacements_[k]; }
-  /// [sources] as values, as MPI counts them: not beyond INT_MAX.
+  /// Of blocks. Errors  usage  one of them has more values, or more in front of it, than MPI counts
+  void require_counted() const;
+  /// [sources] as values, where that says nothing.
   std::vector<int> const& counts() const { return values_; }
   std::vector<int> const& displacements() const { return values_before_; }
   /// b  [own | others]. Collective. Errors: those of Neighborhood, or of plans

@@ -13,13 +13,6 @@
 namespace hostless::bench {
 namespace {
 
-std::int64_t rows_of_sources(RowProduct const& what, int ranks) {
-  std::int64_t rows = 0;
-  for (int const source : what.mine.sources)
-    rows += piece(source + 1, ranks, what.block.global_rows) - piece(source, ranks, what.block.global_rows);
-  return rows;
-}
-
 /// What a product gathers rows of B into: [own | those of others].
 class Product final : public NeighborCall {
  public:
@@ -96,12 +89,7 @@ void check_product(RowProduct const& what, int ranks) {
                             what.block.global_rows));
   bool const by_library =
       std::any_of(what.ways.begin(), what.ways.end(), [](NeighborWay const& way) { return way.by_library; });
-  std::int64_t const values = (rows_of_sources(what, ranks) + what.block.count()) * what.columns;
-  if (by_library && values > std::numeric_limits<int>::max())
-    throw Error(ErrorCode::usage,
-                fmt::format("{} values of B on a rank (MPI counts up to {}). Use fewer columns, or "
-                            "leave that way out.",
-                            values, std::numeric_limits<int>::max()));
+  if (by_library) GatheredRows(what, ranks, false).require_counted();
 }
 
 RowBlock block_of_rows(Group& group, RowSource const& source) {

@@ -162,8 +162,10 @@ __device__ __forceinline__ Progress take_out(QueueCall<capacity> const& call, Sh
       if (all) return Progress::done;
       // A sender that has gone has stored its words before: one of it that is missing then never comes. Those of
       // the others may.
-      for (int u = 0; also_gone && u < words; ++u) {
-        if (load_acquiring(call.end[end[u]].view().sender_gone) == 0) continue;
+      if (!also_gone) return Progress::pending;
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u) {
+        if (u >= words || load_acquiring(call.end[end[u]].view().sender_gone) == 0) continue;
         word[u] = load_flagged_word(from[u]);
         if (!is_of(u, word[u])) return Progress::lost;
       }

@@ -25,7 +25,7 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
 /// wait as in a kernel of their own, two of which a multiprocessor holds (MessagePool::join_waits), so they leave
 /// room for starts: these, whatever order blocks take their places in, and those of other ranks.
 template <int capacity>
-__global__ void __launch_bounds__(block_threads, 2)
+__global__ void HOSTLESS_LAUNCH_BOUNDS(block_threads, 2)
     start_and_wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const starts,
                           HOSTLESS_PARAMETER QueueCall<capacity> const waits) {
   auto const block = static_cast<std::int32_t>(blockIdx.x);

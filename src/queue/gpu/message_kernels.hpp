@@ -5,6 +5,7 @@
 
 #include "device/block.hpp"
 #include "device/memory.hpp"
+#include "queue/gpu/kernel_parts.hpp"
 #include "queue/gpu/message_library.hpp"
 #include "queue/gpu/message_pool.hpp"
 #include "queue/gpu/message_words.gpu.hpp"
@@ -77,9 +78,6 @@ struct MessageLaunch {
   /// Waits of all streams together must leave room for what they wait for, where ranks share a GPU.
   int most_waiting_blocks = 1;
 };
-
-/// As many as fit into a kernel's parameters, and a few, which are copied faster.
-constexpr int most_ends = 24, few_ends = 4;
 
 /// Of as many ends as one kernel takes.
 void launch_start(MessageLaunch const& to, std::span<EndCall const> ends);

@@ -118,7 +118,7 @@ class MessageStream {
   /// Onto the stream, or into what it records. Ends that have left are nobody's to give.
   virtual void start(std::span<MessageEnd* const> ends) = 0;
   virtual void wait(std::span<MessageEnd* const> ends) = 0;
-  /// As both, one after the other; by one kernel, where they fit into one.
+  /// As both, one after the other, by a kernel less (launch_kernels).
   virtual void start_and_wait(std::span<MessageEnd* const> starts, std::span<MessageEnd* const> waits) = 0;
   virtual void reduce(StreamReduction const& what) = 0;
   /// All neighbours' messages by one kernel.

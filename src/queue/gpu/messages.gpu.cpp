@@ -125,17 +125,16 @@ class OnStream final : public MessageStream {
   }
   ~OnStream() override { message_pool(device_).leave_waits(); }
   int device() const override { return device_; }
-  void start(std::span<MessageEnd* const> ends) override { launch(ends, &launch_start); }
-  void wait(std::span<MessageEnd* const> ends) override { launch(ends, &launch_wait); }
+  void start(std::span<MessageEnd* const> ends) override { start_and_wait(ends, {}); }
+  void wait(std::span<MessageEnd* const> ends) override { start_and_wait({}, ends); }
   void start_and_wait(std::span<MessageEnd* const> starts, std::span<MessageEnd* const> waits) override {
-    if (starts.empty() || waits.empty() || std::max(starts.size(), waits.size()) > most_ends) {
-      start(starts);
-      wait(waits);
-      return;
-    }
     OnDevice const on(device_);
-    EndCall first[most_ends], then[most_ends];
-    launch_start_and_wait(launch_, calls_of(starts, first), calls_of(waits, then));
+    launch_kernels(starts, waits, [this](auto const& some_start, auto const& some_wait) {
+      EndCall first[most_ends], then[most_ends];
+      if (some_wait.empty()) return launch_start(launch_, calls_of(some_start, first));
+      if (some_start.empty()) return launch_wait(launch_, calls_of(some_wait, then));
+      launch_start_and_wait(launch_, calls_of(some_start, first), calls_of(some_wait, then));
+    });
   }
   void reduce(StreamReduction const& what) override {
     OnDevice const on(device_);
@@ -180,14 +179,6 @@ class OnStream final : public MessageStream {
   }
 
  private:
-  template <class Launch>
-  void launch(std::span<MessageEnd* const> ends, Launch const& of_some) {
-    OnDevice const on(device_);
-    EndCall calls[most_ends];
-    for (std::size_t first = 0; first < ends.size(); first += most_ends)
-      of_some(launch_,
-              calls_of(ends.subspan(first, std::min<std::size_t>(ends.size() - first, most_ends)), calls));
-  }
   static std::span<EndCall const> calls_of(std::span<MessageEnd* const> ends, EndCall (&calls)[most_ends]) {
     for (std::size_t k = 0; k < ends.size(); ++k) calls[k] = static_cast<End*>(ends[k])->call();
     return {calls, ends.size()};

@@ -63,7 +63,7 @@ class QueueHalo::State {
     std::vector<Request*> next, first, waits = set.sends;
     if (!ready_) next = set.receives;
     if (ready_ && !step.ends_run) next = sets_[1 - turn_].receives;
-    // Receives before the messages are packed (figure 3 of the paper); on a stream all by the kernel that waits.
+    // Receives before the messages are packed (figure 3 of the paper); on a stream beside the waits, a launch less.
     if (ranks_->gpu() < 0) std::swap(first, next);
     append(next, set.sends);
     append(waits, set.receives);

@@ -181,7 +181,7 @@ constexpr int streamed_blocks = FactsOf<Body>::fields* width*(steps + 1) * stati
                                     : 4;
 
 template <class T, class Body, int width, int steps, bool even>
-__global__ void __launch_bounds__(streamed_threads, (streamed_blocks<T, Body, width, steps>))
+__global__ void HOSTLESS_LAUNCH_BOUNDS(streamed_threads, (streamed_blocks<T, Body, width, steps>))
     streamed_kernel(HOSTLESS_PARAMETER StreamedCall<T, fields_of_body<Body>()> const call, Body const body) {
   int const unit = static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
   int const strip = unit % call.x.count, part = unit / call.x.count;

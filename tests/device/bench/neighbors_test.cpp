@@ -1,4 +1,6 @@
-// Neighbourhood collectives on buffers of GPUs by every trigger: every byte is compared, and what has to be measured is.
+// Neighbourhood collectives on buffers of GPUs by every trigger, and products whose rows are gathered so: every byte and
+// every value is compared, and what has to be measured is.
+#include <algorithm>
 #include <mutex>
 
 #include "bench/neighbor/gpu/gpu_neighbors.hpp"
@@ -55,6 +57,69 @@ TEST_F(GpuNeighborCollectives, EveryTriggerBringsEveryByte) {
         EXPECT_TRUE(measured || cell.why.find("libnccl") != std::string::npos);
     }
   }
+}
+
+/// Rows of no entry, of a few near the diagonal, and one of all columns; all rows are rank 0's.
+class UnevenRows final : public RowSource {
+ public:
+  UnevenRows(std::int64_t rows, int rank) : rows_(rows), first_(rank == 0 ? 0 : rows) {}
+  std::int64_t global_rows() const override { return rows_; }
+  std::int64_t first_row() const override { return first_; }
+  std::int64_t last_row() const override { return rows_; }
+  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
+    out.clear();
+    for (std::int64_t row = first; row < first + count; ++row) {
+      bool const is_full = row == rows_ / 2;
+      std::int64_t const reach = is_full ? rows_ : row % 5;
+      for (std::int64_t column = std::max<std::int64_t>(0, row - reach);
+           column < std::min(rows_, row + reach); ++column) {
+        out.column.push_back(column);
+        out.value.push_back((column % 2 == 0 ? 1.0 : -1.0) / static_cast<double>(3 * row + column + 1));
+      }
+      out.offset.push_back(static_cast<std::int64_t>(out.column.size()));
+    }
+  }
+
+ private:
+  std::int64_t rows_, first_;
+};
+
+std::vector<GpuNeighborCell> product_cells_of(int ranks, std::int64_t rows, std::int64_t columns) {
+  std::mutex guard;
+  std::vector<GpuNeighborCell> cells;
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    Group& group = transport.group();
+    bench::GpuRowProduct what;
+    what.product.block = bench::block_of_rows(group, UnevenRows(rows, group.rank()));
+    what.product.mine = bench::neighbors_of(group, what.product.block);
+    what.product.columns = columns;
+    what.triggers = {Trigger::host, Trigger::stream, Trigger::graph};
+    what.ways = {{GpuTransport::peer, false}, {GpuTransport::peer, true}, {GpuTransport::host, false}};
+    what.gpus = gpus_of(ranks);
+    what.may_share_gpus = true;
+    auto mine = bench::gpu_row_product(transport, what, {1, 5, 2, {60, 60}}, [](GpuNeighborCell const&) {});
+    std::lock_guard const lock(guard);
+    if (group.rank() == 0) cells = std::move(mine);
+  });
+  return cells;
+}
+
+// The processor's products, which values of the kernel are held against, add up in the same order: equal bits.
+TEST_F(GpuNeighborCollectives, ProductsAreThoseOfTheProcessor) {
+  if (under_a_tool())
+    GTEST_SKIP() << "kernels of ranks that share a GPU do not run side by side under a tool";
+  for (int const ranks : {2, 4})
+    for (std::int64_t const columns : {1, 7, 300}) {
+      auto const cells = product_cells_of(ranks, 301, columns);
+      EXPECT_EQ(cells.size(), 2u * (3 + 1 + 3 * 3));
+      for (GpuNeighborCell const& cell : cells) {
+        SCOPED_TRACE(cell.what + ", " + cell.way + " by " + name(cell.trigger) + ", " +
+                     std::to_string(columns) + " columns, " + std::to_string(ranks) + " ranks: " + cell.why);
+        EXPECT_NE(cell.status, GpuNeighborCell::Status::wrong);
+        EXPECT_TRUE(cell.status == GpuNeighborCell::Status::measured ||
+                    !must_be_measured(cell, ranks > gpus_of(ranks)));
+      }
+    }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -74,7 +75,7 @@ TEST(GpuNeighbors, CellsComeBySizeWithTheRivalsFirst) {
     EXPECT_EQ(cells[0].why, "played GPUs have no NCCL");
     EXPECT_NE(cells[3].why.find("without MPI"), std::string::npos);
     EXPECT_EQ(cells[6].why, ranks == 2 ? "" : "cannot be recorded in a graph: played");
-    EXPECT_NE(cells[7].why.find("nothing calls host inside it"), std::string::npos);
+    EXPECT_NE(cells[7].why.find("host inside a kernel (only transport peer"), std::string::npos);
   }
 }
 
@@ -158,6 +159,28 @@ TEST(GpuNeighbors, AWrongValueOfAProductIsNamed) {
       << cells[12].why;
 }
 
+// While others come to what is collective: where a graph is prepared, and in the last step that is timed.
+TEST(GpuNeighbors, WhatGoesWrongForOneRankIsTheReasonOfAll) {
+  Protocol const few{1, 3, 2, brief().limits};
+  int const last = 2 + few.warm_up + few.steps * few.repeat;
+  for (auto const& [call, trigger] :
+       {std::pair{1, Trigger::graph}, {last, Trigger::host}, {last, Trigger::stream}}) {
+    setenv("PLAYED_NCCL", std::to_string(call).c_str(), 1);
+    run_with_threads_transport(2, [&, trigger = trigger](Transport& transport) {
+      GpuNeighbors what = ring_of(2, transport.group().rank());
+      what.bytes = {8};
+      what.collectives = {Collective::allgather};
+      what.triggers = {trigger};
+      auto const cells = gpu_neighbors(transport, what, few, [](GpuNeighborCell const&) {});
+      ASSERT_EQ(cells.size(), 3u);
+      EXPECT_EQ(cells[0].status, Status::absent) << name(trigger);
+      EXPECT_EQ(cells[0].why, "a played group has failed on rank 1.");
+      EXPECT_EQ(cells[2].status, Status::measured) << cells[2].why;
+    });
+    unsetenv("PLAYED_NCCL");
+  }
+}
+
 TEST(GpuNeighbors, SilenceIsALoss) {
   expect_error(2, ErrorCode::peer_lost, "a rank was lost", Fault::silence, [](Transport& transport) {
     Protocol soon = brief();
@@ -178,6 +201,24 @@ TEST(GpuNeighbors, WhatCannotBeIsRefused) {
   refused("a graph without edges", [](GpuNeighbors& what) { what.mine = {}; });
   refused("3 GPUs (this machine has 2)", [](GpuNeighbors& what) { what.gpus = 3; });
   refused("some would share one", [](GpuNeighbors& what) { what.may_share_gpus = false; });
+}
+
+// MPI counts the bytes of a block, and of alltoallv those in front of it: not what all of them have together.
+TEST(GpuNeighbors, WhatMpiDoesNotCountIsRefused) {
+  constexpr std::size_t gib = std::size_t{1} << 30;
+  std::byte none{};
+  auto const blocks = [&](Collective collective, std::size_t bytes, std::vector<int> const& others) {
+    Neighbors const mine{others, others};
+    GpuBlocks const all({collective, bytes, 7}, mine, 0, {&none, &none});
+    std::size_t together = 0;
+    for (gpu::GroupedPart const& part : all.in()) together += part.bytes;
+    EXPECT_GE(together, 2 * gib);
+    all.require_counted();
+  };
+  EXPECT_NO_THROW(blocks(Collective::allgather, gib, {1, 2, 3}));
+  EXPECT_THROW(blocks(Collective::allgather, 2 * gib, {1}), Error);
+  EXPECT_NO_THROW(blocks(Collective::alltoallv, gib + gib / 4, {1, 2}));
+  EXPECT_THROW(blocks(Collective::alltoallv, gib, {1, 2, 3, 4, 5}), Error);
 }
 
 // Equal on both sides of an edge by definition; a multiple of a power of two, so that a kernel's words fit.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/neighbor/gathered_rows.hpp"
 #include "hostless/base/rows.hpp"
 #include "wrong_transport.hpp"
 
@@ -132,6 +133,19 @@ TEST(BenchRowProducts, WhatIsNoneIsRefused) {
                  });
   expect_error(2, ErrorCode::usage, "without MPI", Fault::none, [](Transport& transport) {
     RowProduct what = product_of(transport, OnOneRank(10, 0, transport.group().rank()), 1);
+    what.ways = {{true, std::nullopt, "library"}};
+    row_product(transport, what, brief());
+  });
+}
+
+// MPI counts each block of 5 rows by itself: both together may be more.
+TEST(BenchRowProducts, WhatMpiDoesNotCountIsRefused) {
+  run_with_threads_transport(2, [](Transport& transport) {
+    RowProduct what = product_of(transport, OnOneRank(10, 0, transport.group().rank()), 300'000'000);
+    EXPECT_NO_THROW(GatheredRows(what, 2, false).require_counted());
+  });
+  expect_error(2, ErrorCode::usage, "2500000000 values of B", Fault::none, [](Transport& transport) {
+    RowProduct what = product_of(transport, OnOneRank(10, 0, transport.group().rank()), 500'000'000);
     what.ways = {{true, std::nullopt, "library"}};
     row_product(transport, what, brief());
   });

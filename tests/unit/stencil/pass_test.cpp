@@ -189,6 +189,24 @@ struct Reads {
   }
 };
 
+/// Takes its cell by a reference that binds to no temporary.
+struct ByReference {
+  static constexpr int axes = 2, radius = 1;
+  HOSTLESS_HOST_DEVICE auto operator()(auto& u) const { return u(0, 0) + u(0, 1); }
+};
+
+TEST(KernelOf, TakesFunctorsOfAnyReference) {
+  StencilKernel const kernel = kernel_of<double>(ByReference{}, "by reference");
+  std::array<double, 3> const row{4, 5, 6};
+  double next = 0;
+  void* const out = &next;
+  std::array<void const*, HostCell<double, ByReference>::rows> in{};
+  std::array<std::int64_t, in.size()> const strides{};
+  in.fill(&row[1]);
+  kernel.update({&out, in.data(), strides.data(), 0, 1, 1});
+  EXPECT_EQ(next, 5 + 6);
+}
+
 TEST(KernelOf, RefusesFunctorsThatReadFartherThanTheySay) {
   auto const refused = [](auto const& functor) {
     try {

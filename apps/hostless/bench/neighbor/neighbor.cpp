@@ -38,6 +38,10 @@ struct NeighborOptions {
   std::vector<std::string> ways;
   NeighborGpuOptions on_gpus;
   bool multiplies() const { return pattern == "spmm" || pattern == "spmv"; }
+  /// Whether lengths of blocks are drawn.
+  bool draws_lengths() const {
+    return common.gpus > 0 && !multiplies() && on_gpus.has(bench::Collective::alltoallv);
+  }
 };
 
 /// What is timed, of whatever pattern.
@@ -188,8 +192,9 @@ void add_neighbor_options(CLI::App& c, std::shared_ptr<NeighborOptions> const& o
       ->capture_default_str()
       ->check(real_number(true))
       ->check(CLI::Range(0.0, 1.0));
-  c.add_option("--seed", o->seed,
-               "Of rsg: another one is another graph; with --gpus lengths of alltoallv's blocks too")
+  c.add_option(
+       "--seed", o->seed,
+       "Of rsg: another one is another graph; with --gpus, of rsg and moore: lengths of alltoallv's blocks")
       ->capture_default_str()
       ->check(whole_number(std::uint64_t{0}, most_seed));
   c.add_option("--dimension", o->dimension, "Of moore: axes of the grid")
@@ -251,7 +256,7 @@ void check_options(NeighborOptions const& o, CLI::App const& c) {
                                 {"--gather", {"spmm", "spmv"}},
                                 {"--collective", {"rsg", "moore"}},
                                 {"matrix", {"spmm", "spmv"}}})
-    if (c.count(one.option) > 0 && !(o.common.gpus > 0 && one.option == std::string_view("--seed")) &&
+    if (c.count(one.option) > 0 && !(o.draws_lengths() && one.option == std::string_view("--seed")) &&
         std::find(one.patterns.begin(), one.patterns.end(), o.pattern) == one.patterns.end())
       throw Error(ErrorCode::usage, fmt::format("{} with --pattern {} is refused (it is of {}). Drop it.",
                                                 one.option[0] == '-' ? one.option : "the matrix " + o.matrix,

@@ -37,7 +37,7 @@ std::string word_of(GpuNeighborWay const& way) { return way.name(); }
 std::string word_of(Collective collective) { return bench::name(collective); }
 std::string word_of(Trigger trigger) { return bench::name(trigger); }
 
-/// A list of some of `known`, by their words, or of all.
+/// A list of some of `known`, by their words, or of all; each once, however often it is named.
 template <class Known, class T>
 void add_choice(CLI::App& command, char const* option, Known const& known, std::vector<T>& chosen,
                 std::string const& meaning) {
@@ -51,8 +51,11 @@ void add_choice(CLI::App& command, char const* option, Known const& known, std::
         for (std::string word : words_in(text)) {
           if (std::string const problem = is_known(word); !problem.empty())
             throw CLI::ValidationError(option, problem);
-          for (T const& one : all)
-            if (word == "all" || word == word_of(one)) chosen.push_back(one);
+          for (T const& one : all) {
+            auto const is_one = [&](T const& known_one) { return word_of(known_one) == word_of(one); };
+            bool const is_new = std::none_of(chosen.begin(), chosen.end(), is_one);
+            if (is_new && (word == "all" || word == word_of(one))) chosen.push_back(one);
+          }
         }
       },
       fmt::format("With --gpus: {}, of {} (default: all)", meaning,
@@ -211,9 +214,8 @@ int report_cells(MessageOptions const& common, std::string const& what, Transpor
   if (has(GpuNeighborCell::Status::wrong)) {
     if (group.rank() == 0)
       tell(
-          "hostless: bytes came wrong (what carried them is not to be used so). The rows that are wrong say "
-          "by "
-          "what, and where.\n");
+          "hostless: received data differ from what was sent (do not rely on that transport here). The rows "
+          "that are wrong say by what, and where.\n");
     return 1;
   }
   if (has(GpuNeighborCell::Status::measured)) return 0;

@@ -1,6 +1,7 @@
 #pragma once
 // `hostless bench neighbor --gpus`: neighbourhood collectives on buffers of GPUs.
 
+#include <algorithm>
 #include <vector>
 
 #include "../messages.hpp"
@@ -13,6 +14,9 @@ struct NeighborGpuOptions {
   std::vector<bench::GpuNeighborWay> ways;
   std::vector<bench::Collective> collectives;
   std::vector<bench::Trigger> triggers;
+  bool has(bench::Collective one) const {
+    return collectives.empty() || std::find(collectives.begin(), collectives.end(), one) != collectives.end();
+  }
 };
 
 /// Who sends to whom, and what else follows from a seed.

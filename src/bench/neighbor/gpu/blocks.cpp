@@ -36,17 +36,6 @@ std::size_t BlockSizes::of(int source, int target) const {
   return part * std::max<std::uint64_t>(1, whole / 2 + drawn);
 }
 
-void GpuCollective::require_counted() const {
-  for (auto const* parts : {&out_, &in_}) {
-    std::size_t bytes = 0;
-    for (gpu::GroupedPart const& part : *parts) bytes += part.bytes;
-    if (bytes > std::size_t{std::numeric_limits<int>::max()})
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} bytes of a rank (MPI counts up to {}). Use shorter blocks.", bytes,
-                              std::numeric_limits<int>::max()));
-  }
-}
-
 void GpuBlocks::Counts::add(std::size_t block, std::size_t first) {
   bytes.push_back(static_cast<int>(block));
   before.push_back(static_cast<int>(first));
@@ -77,6 +66,24 @@ void GpuBlocks::by_library(LibraryNeighbors& library) const {
     return library.allgather({memory_.send, sent_bytes_}, {memory_.receive, received_bytes_});
   library.alltoallv({memory_.send, out_counts_.bytes, out_counts_.before},
                     {memory_.receive, in_counts_.bytes, in_counts_.before});
+}
+
+// Allgather has counts alone, of one block each; alltoallv also what lies in front of a block.
+void GpuBlocks::require_counted() const {
+  constexpr std::size_t most = std::numeric_limits<int>::max();
+  std::size_t const front = sizes_.collective == Collective::allgather ? 0 : 1;
+  for (auto const* parts : {&out_, &in_}) {
+    std::size_t before = 0;
+    for (gpu::GroupedPart const& part : *parts) {
+      if (std::max(part.bytes, front * before) > most)
+        throw Error(
+            ErrorCode::usage,
+            fmt::format(
+                "a block of {} bytes with {} in front of it (MPI counts up to {}). Use shorter blocks.",
+                part.bytes, front * before, most));
+      before += part.bytes;
+    }
+  }
 }
 
 NeighborCollective GpuBlocks::plan(Transport& transport) const {

@@ -45,9 +45,10 @@ class GpuCollective {
   std::vector<gpu::GroupedPart> const& out() const { return out_; }
   std::vector<gpu::GroupedPart> const& in() const { return in_; }
   virtual void by_library(LibraryNeighbors& library) const = 0;
-  /// Errors  usage  libraries cannot move it as it lies; MPI does not count so many bytes
+  /// Errors  usage  libraries cannot move it as it lies
   virtual void require_parts() const {}
-  virtual void require_counted() const;
+  /// Errors  usage  a count or a displacement of MPI's own collective is more than MPI counts
+  virtual void require_counted() const = 0;
   /// A kernel that needs what has come.
   virtual bool is_followed() const { return false; }
   virtual void queue_what_follows(gpu::Workbench&) const {}
@@ -68,6 +69,7 @@ class GpuBlocks final : public GpuCollective {
 
   NeighborCollective plan(Transport& transport) const override;
   void by_library(LibraryNeighbors& library) const override;
+  void require_counted() const override;
   void fill(gpu::Workbench& bench, std::uint64_t number) const override;
   std::string first_wrong(gpu::Workbench& bench, std::uint64_t number) const override;
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/exchange/gpu_kernel_exchange.hpp"
@@ -19,6 +21,14 @@ bool is_done_within(gpu::Workbench& bench, double seconds) {
              done, [] { return false; }, Deadline::after(seconds)) == Waited::done;
 }
 
+/// time_steps of what may go wrong for a rank alone.
+Timing time_host_steps(Group& group, Protocol const& protocol, std::function<void()> const& step) {
+  UntilFailed until_failed;
+  Timing timing = time_steps(group, protocol, [&] { until_failed(step); });
+  until_failed.agree(group);
+  return timing;
+}
+
 /// What is queued on a stream.
 class StreamCall final : public GpuCall {
  public:
@@ -26,7 +36,9 @@ class StreamCall final : public GpuCall {
   std::string describe() const override { return steps_->describe(); }
   std::string prepare(Trigger trigger) override {
     if (trigger != Trigger::graph) return {};
-    steps_->step();  // libraries connect ranks with their first messages, which no graph can record
+    UntilFailed until_failed;  // libraries connect ranks with their first messages, which no graph can record
+    until_failed([this] { steps_->step(); });
+    until_failed.agree(group_);
     if (steps_->record()) return {};
     return "cannot be recorded in a graph: " + describe();
   }
@@ -34,7 +46,7 @@ class StreamCall final : public GpuCall {
     trigger == Trigger::graph ? steps_->step_of_graph() : steps_->step();
   }
   Timing time(Trigger trigger, Protocol const& protocol) override {
-    if (trigger == Trigger::host) return time_steps(group_, protocol, [this] { steps_->step(); });
+    if (trigger == Trigger::host) return time_host_steps(group_, protocol, [this] { steps_->step(); });
     return trigger == Trigger::graph ? steps_->time_graph(protocol) : steps_->time(protocol);
   }
 
@@ -83,16 +95,22 @@ class KernelCall final : public GpuCall {
     blocks_ = options.blocks;
     exchange_ = std::make_unique<GpuKernelExchange>(*side_.transport, planned_.plan, options);
   }
-  std::string describe() const override { return fmt::format("peer memory, {} blocks of a kernel", blocks_); }
+  std::string describe() const override {
+    return "peer memory, " + counted(blocks_, "block") + " of a kernel";
+  }
   std::string prepare(Trigger) override {
-    run(0);  // loads it while nobody's waits
-    group().barrier();
+    UntilFailed until_failed;
+    until_failed([this] { run(0); });  // loads it while nobody's waits
+    until_failed.agree(group());
     return {};
   }
   void once(Trigger) override { run(1); }
   Timing time(Trigger, Protocol const& protocol) override {
-    return time_runs(
-        group(), protocol, [] {}, [this](int steps) { run(steps); });
+    UntilFailed until_failed;
+    Timing timing = time_runs(
+        group(), protocol, [] {}, [&](int steps) { until_failed([&] { run(steps); }); });
+    until_failed.agree(group());
+    return timing;
   }
 
  private:
@@ -129,7 +147,7 @@ class LibraryCall final : public GpuCall {
     if (!is_done_within(*side_.bench, side_.limits.first_s)) lose("while a GPU worked");
   }
   Timing time(Trigger trigger, Protocol const& protocol) override {
-    return time_steps(side_.transport->group(), protocol, [&] { once(trigger); });
+    return time_host_steps(side_.transport->group(), protocol, [&] { once(trigger); });
   }
 
  private:

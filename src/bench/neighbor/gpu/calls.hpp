@@ -21,7 +21,8 @@ enum class Trigger {
 };
 char const* name(Trigger trigger);
 
-/// All member functions but `describe` are collective.
+/// All member functions but `describe` are collective. Where something goes wrong for one rank in `prepare` or `time`,
+/// all throw that.
 class GpuCall {
  public:
   virtual ~GpuCall() = default;

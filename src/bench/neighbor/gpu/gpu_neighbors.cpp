@@ -95,8 +95,9 @@ class Session {
 
   std::unique_ptr<GpuCall> in_kernel(GpuNeighborWay const& way, GpuCollective const& moved) {
     if (way.transport != GpuTransport::peer || way.copy_engine)
-      throw Error(ErrorCode::usage, "a kernel carries by stores to peer memory alone (nothing calls " +
-                                        way.name() + " inside it). Use peer.");
+      throw Error(ErrorCode::usage, way.name() +
+                                        " inside a kernel (only transport peer can communicate from inside a "
+                                        "kernel). Use peer.");
     return kernel_call(side_, moved);
   }
   bool asks_for(Trigger trigger) const {
@@ -158,7 +159,13 @@ class Session {
     mine.warm_up = std::min(mine.warm_up, mine.steps);
     ++number_;  // what is timed brings bytes that were not there
     group_.together([&] { moved.fill(*side_.bench, number_); });
-    cell.timing = call.time(cell.trigger, mine);
+    try {
+      cell.timing = call.time(cell.trigger, mine);
+    } catch (Error const& error) {
+      cell.why = reason_of(error);
+    }
+    cell.why = told_by_any(group_, cell.why);
+    if (!cell.why.empty()) return;
     if (is_right(cell, moved) && prove(cell, moved, call)) cell.status = GpuNeighborCell::Status::measured;
   }
 

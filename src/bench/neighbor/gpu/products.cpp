@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <climits>
 #include <limits>
 
 namespace hostless::bench {
@@ -58,9 +57,6 @@ NeighborCollective GpuProduct::plan(Transport& transport) const {
 }
 
 void GpuProduct::by_library(LibraryNeighbors& library) const {
-  if (rows_.other_values() > INT_MAX)
-    throw Error(ErrorCode::usage, fmt::format("{} values to gather (MPI counts up to {}). Use fewer columns.",
-                                              rows_.other_values(), INT_MAX));
   library.allgatherv({b_, unsigned_of(rows_.own_values())},
                      {b_ + rows_.own_values(), unsigned_of(rows_.other_values())}, rows_.counts(),
                      rows_.displacements());

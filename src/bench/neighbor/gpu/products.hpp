@@ -16,6 +16,7 @@ class GpuProduct final : public GpuCollective {
   NeighborCollective plan(Transport& transport) const override;
   void by_library(LibraryNeighbors& library) const override;
   void require_parts() const override;
+  void require_counted() const override { rows_.require_counted(); }
   bool is_followed() const override { return true; }
   void queue_what_follows(gpu::Workbench& bench) const override { bench.queue_product(product_); }
   void fill(gpu::Workbench& bench, std::uint64_t number) const override;

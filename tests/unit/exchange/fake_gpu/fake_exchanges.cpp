@@ -296,7 +296,7 @@ class PlayedBench final : public Workbench {
 };
 
 /// Sends and receives of ranks that are threads, done at once; where PLAYED_NCCL is set. "wrong": the
-/// last byte of every message is another one.
+/// last byte of every message is another one; a number: rank 1 throws when that call of it is done.
 char const* played_nccl() { return std::getenv("PLAYED_NCCL"); }
 
 class PlayedGroup final : public GroupedSends {
@@ -322,6 +322,8 @@ class PlayedGroup final : public GroupedSends {
               came, [] { return false; }, Deadline::after(60)) != Waited::done)
         throw Error(ErrorCode::peer_lost, "a message of a played group did not come.");
     }
+    if (++calls_ == std::atoi(played_nccl()) && rank_ == 1)
+      throw Error(ErrorCode::environment, "a played group has failed on rank 1.");
   }
   void abort() noexcept override {}
   std::string describe() const override { return "played group"; }
@@ -336,7 +338,7 @@ class PlayedGroup final : public GroupedSends {
     static Messages all;
     return all;
   }
-  int rank_;
+  int rank_, calls_ = 0;
 };
 
 class PlayedLibrary final : public ExchangeLibrary {

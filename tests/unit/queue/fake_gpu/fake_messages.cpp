@@ -19,6 +19,7 @@
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/wait.hpp"
 #include "played_groups.hpp"
+#include "queue/gpu/kernel_parts.hpp"
 #include "queue/gpu/message_library.hpp"
 #include "queue/offer.hpp"
 #include "queue/part.hpp"
@@ -241,16 +242,14 @@ class PlayedQueue final : public MessageStream {
  public:
   explicit PlayedQueue(PlayedStream& stream) : stream_(stream), state_(std::make_shared<State>()) {}
   int device() const override { return stream_.gpu; }
-  void start(std::span<MessageEnd* const> ends) override {
-    stream_.add([state = state_, all = cores(ends)] { state->start(all); });
-  }
-  void wait(std::span<MessageEnd* const> ends) override {
-    stream_.add([state = state_, all = cores(ends)] { state->wait(all); });
-  }
+  void start(std::span<MessageEnd* const> ends) override { start_and_wait(ends, {}); }
+  void wait(std::span<MessageEnd* const> ends) override { start_and_wait({}, ends); }
   void start_and_wait(std::span<MessageEnd* const> starts, std::span<MessageEnd* const> waits) override {
-    stream_.add([state = state_, first = cores(starts), then = cores(waits)] {
-      state->start(first);
-      state->wait(then);
+    launch_kernels(starts, waits, [this](auto const& some_start, auto const& some_wait) {
+      stream_.add([state = state_, first = cores(some_start), then = cores(some_wait)] {
+        state->start(first);
+        state->wait(then);
+      });
     });
   }
   void reduce(StreamReduction const& what) override {
