@@ -66,10 +66,7 @@ class FieldExchange final : public BoundExchange {
 
   StreamContact contact() override {
     OnDevice const on(device_);
-    StreamContact contact = endpoint_->contact();
-    contact.device = device_;
-    contact.unique_id = endpoint_->unique_id();
-    return contact;
+    return endpoint_->contact_on(device_);
   }
   std::vector<StreamBuffers> message_buffers() const override { return endpoint_->buffers(); }
   void connect(std::vector<StreamContact> const& all) override {

@@ -158,12 +158,8 @@ class Solve final : public BoundSolve {
     int const gathered = instance_.fields - 1;
     PeerMemory memory;
     memory.device = problem_.device;
-    if (is_by_stream()) {
-      memory.contact = endpoint_->contact();
-      memory.contact.device = problem_.device;
-      memory.contact.unique_id = endpoint_->unique_id();
-      return memory;
-    }
+    if (is_by_stream()) memory.contact = endpoint_->contact_on(problem_.device);
+    if (is_by_stream()) return memory;
     auto const field = [&](int index) {
       return lend(fields_[static_cast<std::size_t>(index)], arguments_.field[index], arguments_.lending);
     };

@@ -8,125 +8,16 @@
 #include <utility>
 
 #include "device/memory.hpp"
+#include "transport/composite/composite_leg.hpp"
 #include "transport/composite/composite_lists.hpp"
-#include "transport/peer/put_round.gpu.hpp"
 #include "transport/stream/limits.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-template <class Word>
-__device__ __forceinline__ void copy_as(std::byte* to, std::byte const* from, std::int64_t bytes) {
-  std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
-  for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
-       k < bytes / std::int64_t{sizeof(Word)}; k += step)
-    reinterpret_cast<Word*>(to)[k] = reinterpret_cast<Word const*>(from)[k];
-}
-/// By all threads of a kernel.
-__device__ __forceinline__ void copy_part(std::byte* to, std::byte const* from, std::int64_t bytes) {
-  auto const all = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) |
-                   static_cast<std::uintptr_t>(bytes);
-  if (all % sizeof(std::uint64_t) == 0) return copy_as<std::uint64_t>(to, from, bytes);
-  if (all % sizeof(std::uint32_t) == 0) return copy_as<std::uint32_t>(to, from, bytes);
-  copy_as<std::uint8_t>(to, from, bytes);
-}
-
-/// What lies packed at `from` goes where it is put.
-__global__ void __launch_bounds__(block_threads, 1)
-    put_packed_kernel(std::byte const* from, HOSTLESS_PARAMETER PutRound const put) {
-  if (*put.lost == 0) {
-    int const parity = parity_of_exchange(*put.exchanges + 1);
-    for (int k = 0; k < put.targets; ++k)
-      copy_part(put.target[k].to + parity * put.other_buffer, from + put.target[k].first,
-                put.target[k].end - put.target[k].first);
-  }
-  signal_round(put);
-}
-
-/// Parts of a round: bytes [first, end).
-struct Pieces {
-  int count = 0;
-  struct {
-    std::int64_t first = 0, end = 0;
-  } piece[most_ranks];
-};
-/// What others have put goes where it is unpacked from.
-__global__ void __launch_bounds__(block_threads, 1)
-    take_arrived_kernel(HOSTLESS_PARAMETER ArrivedRound const arrived, HOSTLESS_PARAMETER Pieces const pieces,
-                        std::byte* to) {
-  std::byte const* const from = arrived_at(arrived);
-  for (int k = 0; k < pieces.count; ++k)
-    copy_part(to + pieces.piece[k].first, from + pieces.piece[k].first,
-              pieces.piece[k].end - pieces.piece[k].first);
-}
-
-void queue_copy(StreamQueue& queue, void* to, void const* from, std::int64_t bytes) {
-  queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
-    check(HOSTLESS_GPU(MemcpyAsync)(to, from, static_cast<std::size_t>(bytes), HOSTLESS_GPU(MemcpyDefault),
-                                    stream),
-          "copying between the buffers of two transports");
-  });
-}
-
-/// One of the two, and its parts of the rounds.
-class Leg {
- public:
-  Leg(StreamTransport const& of, StreamSetup const& setup)
-      : rounds_(setup.rounds), endpoint_(of.make(setup)) {}
-  StreamEndpoint& endpoint() const { return *endpoint_; }
-
-  /// from: where the whole round is packed. to: where it lands, where it does.
-  void send(StreamQueue& queue, int round, std::byte const* from, std::byte* to) const {
-    auto const& out = rounds_[static_cast<std::size_t>(round)].out;
-    PutRound const put = endpoint_->put(round);
-    if (put.exchanges != nullptr && put.targets != 0) {
-      launch(queue, reinterpret_cast<void const*>(&put_packed_kernel), blocks_for(out), from, put);
-    } else if (put.exchanges == nullptr && !out.empty() && !endpoint_->takes_from_field(round)) {
-      std::byte* const packed = endpoint_->outgoing(round);
-      for (auto const& [first, end] : stretches(out))
-        queue_copy(queue, packed + first, from + first, end - first);
-    }
-    endpoint_->send(queue, round, to);
-  }
-  void land(StreamQueue& queue, int round, std::byte* to) const {
-    auto const& in = rounds_[static_cast<std::size_t>(round)].in;
-    endpoint_->await(queue, round, to);
-    if (in.empty() || endpoint_->lands(round)) return;
-    if (ArrivedRound const arrived = endpoint_->arrived(round); arrived.exchanges != nullptr) {
-      Pieces pieces;
-      for (auto const& [first, end] : stretches(in)) pieces.piece[pieces.count++] = {first, end};
-      launch(queue, reinterpret_cast<void const*>(&take_arrived_kernel), blocks_for(in), arrived, pieces, to);
-    } else {
-      std::byte const* const from = endpoint_->incoming(round);
-      for (auto const& [first, end] : stretches(in)) queue_copy(queue, to + first, from + first, end - first);
-    }
-  }
-
- private:
-  using Stretch = std::pair<std::int64_t, std::int64_t>;  // bytes [first, end)
-  // Parts that lie together or on each other are one.
-  static std::vector<Stretch> stretches(std::vector<StreamPart> const& parts) {
-    std::vector<Stretch> all;
-    for (StreamPart const& part : parts) {
-      if (all.empty() || part.first > all.back().second) all.emplace_back(part.first, part.first);
-      all.back().second = std::max(all.back().second, part.first + part.bytes);
-    }
-    return all;
-  }
-  static int blocks_for(std::vector<StreamPart> const& parts) {
-    constexpr std::int64_t most_blocks = 64, bytes_a_block = std::int64_t{block_threads} * 16;
-    std::int64_t bytes = 0;
-    for (StreamPart const& part : parts) bytes += part.bytes;
-    return static_cast<int>(
-        std::clamp<std::int64_t>((bytes + bytes_a_block - 1) / bytes_a_block, 1, most_blocks));
-  }
-  std::vector<StreamRound> rounds_;
-  std::unique_ptr<StreamEndpoint> endpoint_;
-};
-
 /// Where things lie: one array, so that an endpoint that lets rounds land is told of one place.
-struct Places {
-  Places(std::vector<StreamRound> const& rounds, std::int64_t arriving_bytes, std::int64_t handed_bytes) {
+struct Regions {
+  Regions(std::vector<StreamRound> const& rounds, std::int64_t arriving_bytes, std::int64_t handed_bytes) {
     std::int64_t most_in = 0, most_out = 0;
     for (StreamRound const& round : rounds) {
       most_in = std::max(most_in, round.in_bytes);
@@ -157,16 +48,16 @@ class CompositeStream final : public StreamEndpoint {
         here_(nodes_.node[static_cast<std::size_t>(rank_)]),
         lists_(nodes_, setup.speaks, bytes_a_rank),
         by_lists_(nodes_.ranks.size() > 1 && between.facts.actor != GpuTransportFacts::Actor::host),
-        places_(setup.rounds, by_lists_ ? lists_.between(rank_).in_bytes : 0,
-                by_lists_ ? lists_.inside(rank_).in_bytes : 0),
-        out_(static_cast<std::size_t>(places_.said + said_bytes())),
-        in_(static_cast<std::size_t>(places_.in_bytes)),
+        regions_(setup.rounds, by_lists_ ? lists_.between(rank_).in_bytes : 0,
+                 by_lists_ ? lists_.inside(rank_).in_bytes : 0),
+        out_(static_cast<std::size_t>(regions_.said + said_bytes())),
+        in_(static_cast<std::size_t>(regions_.in_bytes)),
         everyone_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)),
         inside_(inside, setup_inside(setup)) {
     out_.clear();
     in_.clear();
     if (nodes_.ranks.size() > 1 && (!by_lists_ || lists_.member(rank_) >= 0))
-      between_ = std::make_unique<Leg>(between, setup_between(setup));
+      between_ = std::make_unique<CompositeLeg>(between, setup_between(setup));
     if (by_lists_) find_runs();
   }
 
@@ -190,16 +81,16 @@ class CompositeStream final : public StreamEndpoint {
     if (!by_lists_) return (between_ ? between_->endpoint() : inside_.endpoint()).gather(queue, mine, count);
     double const* const near = inside_.endpoint().gather(queue, mine, count);
     int const round = rounds_;
-    std::byte* const arrived = in_.data() + places_.lists;
+    std::byte* const arrived = in_.data() + regions_.lists;
     if (speaks_for_node_) {
-      queue_copy(queue, out_.data() + places_.said, near,
+      queue_copy(queue, out_.data() + regions_.said, near,
                  std::int64_t{8} * count * static_cast<std::int64_t>(nodes_.ranks[at(here_)].size()));
-      between_->send(queue, round, out_.data() + places_.said, in_.data());
+      between_->send(queue, round, out_.data() + regions_.said, in_.data());
       between_->land(queue, round, arrived);
     }
     if (nodes_.ranks[at(here_)].size() > 1) {
       inside_.send(queue, round, arrived, nullptr);
-      inside_.land(queue, round, in_.data() + places_.handed);
+      inside_.land(queue, round, in_.data() + regions_.handed);
     }
     for (Run const& run : runs_) {
       std::byte const* const list =
@@ -225,16 +116,16 @@ class CompositeStream final : public StreamEndpoint {
   void know(std::vector<StreamContact> const& all) override {
     std::vector<StreamContact> near;
     for (int const rank : nodes_.ranks[at(here_)]) near.push_back(all[at(rank)]);
-    meet_inside_ = near[0].unique_id_inside;
-    meet_between_ = all[at(by_lists_ ? lists_.members().front() : 0)].unique_id;
+    id_inside_ = near[0].unique_id_inside;
+    id_between_ = all[at(by_lists_ ? lists_.members().front() : 0)].unique_id;
     if (by_lists_) require_gpus(all);
     if (std::exchange(knows_, true)) return;  // after a loss memory is where it was
     inside_.endpoint().know(near);
     if (between_) between_->endpoint().know(all);
   }
   void connect(UniqueId const&, std::byte*) override {
-    inside_.endpoint().connect(meet_inside_, nullptr);
-    if (between_) between_->endpoint().connect(meet_between_, in_.data());
+    inside_.endpoint().connect(id_inside_, nullptr);
+    if (between_) between_->endpoint().connect(id_between_, in_.data());
   }
   bool is_connected() const override {
     return inside_.endpoint().is_connected() && (!between_ || between_->endpoint().is_connected());
@@ -340,7 +231,7 @@ class CompositeStream final : public StreamEndpoint {
     if (by_lists_) {
       StreamRound round = lists_.between(rank_);
       speaks_for_node_ = !round.out.empty();
-      land_at(round, places_.said, places_.lists);
+      land_at(round, regions_.said, regions_.lists);
       setup.rounds.push_back(round);
     }
     return setup;
@@ -376,7 +267,7 @@ class CompositeStream final : public StreamEndpoint {
   std::int64_t list_of(int node) const {
     int const agent = lists_.agent(here_, node);
     std::int64_t const begin =
-        agent == rank_ ? places_.lists : places_.handed + lists_.handed_at(rank_, agent);
+        agent == rank_ ? regions_.lists : regions_.handed + lists_.handed_at(rank_, agent);
     for (NodeList const& list : lists_.arrivals(agent))
       if (list.node == node) return begin + list.first;
     return begin;
@@ -403,13 +294,13 @@ class CompositeStream final : public StreamEndpoint {
   int here_;
   CompositeLists lists_;
   bool by_lists_, speaks_for_node_ = false, knows_ = false;
-  Places places_;
+  Regions regions_;
   Array<std::byte> out_, in_;
   Array<double> everyone_;
   std::vector<Run> runs_;
-  UniqueId meet_inside_, meet_between_;
-  Leg inside_;
-  std::unique_ptr<Leg> between_;
+  UniqueId id_inside_, id_between_;
+  CompositeLeg inside_;
+  std::unique_ptr<CompositeLeg> between_;
 };
 
 }  // namespace

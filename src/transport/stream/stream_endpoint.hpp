@@ -53,6 +53,8 @@ class StreamEndpoint {
   virtual UniqueId unique_id() { return {}; }
   /// Where others find this rank, gathered from all of them before `connect`.
   virtual StreamContact contact() const { return {}; }
+  /// The same, whole: what `know` of the others is told.
+  StreamContact contact_on(int device);
   /// Errors  environment  a GPU cannot reach the memory of another
   virtual void know(std::vector<StreamContact> const&) {}
   /// All ranks together, before anything is queued, and again after a loss. Overwrites the ghosts of `field`.

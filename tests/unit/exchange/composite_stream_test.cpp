@@ -119,9 +119,7 @@ void gather_some(Transport& transport, World const& world, std::vector<std::stri
   setup.speaks = world.speaks;
   setup.first_s = setup.deadline_s = 600;
   auto const endpoint = make_composite_stream(setup, loopback_stream(), loopback_stream());
-  StreamContact mine = endpoint->contact();
-  mine.unique_id = endpoint->unique_id();
-  auto const all = group.all_gather(mine);
+  auto const all = group.all_gather(endpoint->contact_on(0));
   endpoint->know(all);
   endpoint->connect(all[0].unique_id, nullptr);
   DirectQueue queue(nullptr);

@@ -115,11 +115,7 @@ class Played final : public BoundExchange {
     if (endpoint_ && lost_) endpoint_->abort();
   }
   StreamContact contact() override {
-    if (!endpoint_) return {};
-    StreamContact contact = endpoint_->contact();
-    contact.device = setup_.device;
-    contact.unique_id = endpoint_->unique_id();
-    return contact;
+    return endpoint_ ? endpoint_->contact_on(setup_.device) : StreamContact{};
   }
   std::vector<StreamBuffers> message_buffers() const override {
     std::vector<StreamBuffers> all;
