@@ -241,8 +241,10 @@ void CommunicatorState::settle(RequestState& request) {
 bool CommunicatorState::has_left(RequestState const& request) {
   std::lock_guard const lock(mutex_);
   if (point_ == nullptr) return true;
-  for (Offer const& offer : request.offers) {
-    int const peer = offer.key.peer;
+  auto const known = others_.find(&request);  // while it is being matched
+  for (std::size_t k = 0; k < request.offers.size(); ++k) {
+    if (known != others_.end() && known->second[k]) continue;  // that side has said all that a match wants
+    int const peer = request.offers[k].key.peer;
     if (peer != rank_ && (left_[static_cast<std::size_t>(peer)] || point_->has_left(peer))) return true;
   }
   return false;

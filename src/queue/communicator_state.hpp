@@ -108,7 +108,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::map<OfferKey, std::deque<Offer>> heard_;  ///< by the key of the side that waits for it; none is empty
   std::map<OfferKey, std::deque<Waiting>> waiting_;
   std::deque<OfferKey> unjoined_;  ///< of `heard_`, where something has come since
-  std::map<RequestState*, std::vector<std::optional<Offer>>> others_;  ///< of those that are being matched
+  std::map<RequestState const*, std::vector<std::optional<Offer>>>
+      others_;  ///< of those that are being matched
   std::vector<std::weak_ptr<RequestState>> requests_;
   std::vector<bool> told_;  ///< by rank: one of us has an offer of the other
   std::vector<bool> left_;  ///< by rank: it has said that it leaves

@@ -191,25 +191,29 @@ bool QueueState::execute(Item& item) {
 bool QueueState::execute_wait(Item& item) {
   if (!item.is_begun) {
     item.is_begun = true;
-    item.deadline = Deadline::after(limit_s_.load());
+    item.silence.begin(limit_s_.load());
     item.pending.assign(item.requests.size(), 1);
   }
+  Progress progress = poll(item);
+  if (progress == Progress::pending) {
+    if (!must_end(item)) return false;
+    progress = poll(item);  // what came while peers were asked for
+  }
+  if (progress != Progress::done) lose(item);
+  return true;
+}
+
+Progress QueueState::poll(Item& item) {
   bool all = true;
   for (std::size_t k = 0; k < item.requests.size(); ++k) {
     if (item.pending[k] == 0) continue;
     Progress const progress = item.requests[k]->poll();
-    if (progress == Progress::lost || progress == Progress::broken) {
-      if (progress == Progress::broken && broken_.empty()) broken_ = item.requests[k]->words();
-      lose(item);
-      return true;
-    }
+    if (progress == Progress::broken && broken_.empty()) broken_ = item.requests[k]->words();
+    if (progress == Progress::lost || progress == Progress::broken) return progress;
     item.pending[k] = progress == Progress::pending ? 1 : 0;
     all = all && item.pending[k] == 0;
   }
-  if (all) return true;
-  if (!must_end(item)) return false;
-  lose(item);
-  return true;
+  return all ? Progress::done : Progress::pending;
 }
 
 bool QueueState::peer_is_gone(Item const& item) {
@@ -222,23 +226,22 @@ bool QueueState::peer_is_gone(Item const& item) {
   return false;
 }
 
+// A queue that no thread works for may be looked at for the first time after minutes of computing: those are
+// nobody's silence.
 bool QueueState::must_end(Item& item) {
-  auto const now = Clock::now();
-  constexpr auto pause = std::chrono::microseconds(50);
-  if (now - item.looked < pause) return false;
-  item.looked = now;
+  if (!item.silence.look()) return false;
   try {
     if (!peer_is_gone(item)) {
-      item.left = {};
-    } else if (item.left == Clock::time_point{}) {
-      item.left = now;
-    } else if (now - item.left > std::chrono::duration<double>(grace_s)) {
+      item.left.reset();
+    } else if (!item.left) {
+      item.left.emplace().begin(grace_s);
+    } else if (item.left->look() && item.left->is_too_long()) {
       return true;
     }
   } catch (Error const&) {  // the library says so
     return true;
   }
-  return now >= item.deadline.at;
+  return item.silence.is_too_long();
 }
 
 void QueueState::lose(Item& item) {

@@ -8,11 +8,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "queue/group_work.hpp"
 #include "queue/halo/host_pass.hpp"
 #include "queue/request_state.hpp"
@@ -70,9 +71,8 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
     std::function<void()> work;
     std::vector<char> pending{};  ///< by request, of a wait
     bool is_begun = false;
-    Deadline deadline{};
-    Clock::time_point left{};  ///< since when a peer is known to have left; none: the epoch of the clock
-    Clock::time_point looked{};
+    Silence silence{};              ///< of the peers, since it is begun
+    std::optional<Silence> left{};  ///< since a peer is known to have left
   };
 
   enum class By : std::uint8_t { thread, call };
@@ -82,6 +82,7 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   bool advance(By by);
   bool execute(Item& item);
   bool execute_wait(Item& item);
+  Progress poll(Item& item);
   void reached(Item const& item);
   bool must_end(Item& item);
   bool peer_is_gone(Item const& item);

@@ -2,119 +2,17 @@
 // predicted exactly on the rank that receives it.
 #include "transport_contract.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
+#include "endpoints/party.hpp"
 #include "hostless/base/wait.hpp"
 #include "sample.hpp"
 #include "transport_contract_parts.hpp"
 
 namespace hostless::contract {
 namespace {
-
-template <class Poll>
-void await(Endpoint& endpoint, Poll&& poll, std::string const& what) {
-  auto const waited = wait_for(
-      poll, [&] { return endpoint.peer_left(); }, Deadline::after(240));
-  expect(waited == Waited::done, what + (waited == Waited::late ? " never came" : ": a peer left"));
-}
-
-struct Link {
-  int id, source, target;
-  std::size_t count;  // doubles
-};
-using Links = std::vector<Link>;
-
-// This rank's part of a pattern of messages, with buffers, and an endpoint bound to them.
-class Party {
- public:
-  Party(Transport& transport, Links const& links, int gather_width = 4) : transport_(transport) {
-    int const me = transport.group().rank();
-    for (Link const& l : links) {
-      if (l.source == me) out_.push_back({l, std::vector<double>(l.count)});
-      if (l.target == me) in_.push_back({l, std::vector<double>(l.count)});
-    }
-    Binding binding;
-    binding.gather_width = gather_width;
-    for (auto& [l, data] : out_) {
-      binding.out.push_back({l.id, l.target, reinterpret_cast<std::byte const*>(data.data()), 8 * l.count});
-    }
-    for (auto& [l, data] : in_) {
-      binding.in.push_back({l.id, l.source, reinterpret_cast<std::byte*>(data.data()), 8 * l.count});
-    }
-    endpoint = transport.bind(binding);
-  }
-
-  void start(std::uint32_t epoch) {
-    for (std::size_t k = 0; k < in_.size(); ++k) {
-      std::fill(in_[k].data.begin(), in_[k].data.end(), -1.0);
-      endpoint->receive(static_cast<int>(k), epoch);
-    }
-    for (std::size_t k = 0; k < out_.size(); ++k) {
-      auto& [l, data] = out_[k];
-      for (std::size_t i = 0; i < data.size(); ++i) data[i] = value(l, i, epoch);
-      endpoint->send(static_cast<int>(k), epoch);
-    }
-  }
-  void finish(std::uint32_t epoch) {
-    for (std::size_t k = 0; k < in_.size(); ++k) {
-      auto const& [l, data] = in_[k];
-      std::string const what = "message " + std::to_string(l.id) + " of epoch " + std::to_string(epoch);
-      await(
-          *endpoint, [&] { return endpoint->received(static_cast<int>(k)); }, what);
-      for (std::size_t i = 0; i < data.size(); ++i) {
-        expect(data[i] == value(l, i, epoch), what + ", item " + std::to_string(i));
-      }
-    }
-    for (std::size_t k = 0; k < out_.size(); ++k) {
-      await(
-          *endpoint, [&] { return endpoint->sent(static_cast<int>(k)); }, "the end of a send");
-    }
-  }
-  void gather(std::uint32_t epoch, std::size_t width) {
-    auto const ranks = static_cast<std::size_t>(transport_.group().size());
-    auto const contribution = [&](std::size_t rank, std::size_t k) {
-      return 1e6 * static_cast<double>(rank) + 10.0 * epoch + static_cast<double>(k) + 0.1;
-    };
-    std::vector<double> mine(width), all(width * ranks, -1.0);
-    for (std::size_t k = 0; k < width; ++k) {
-      mine[k] = contribution(static_cast<std::size_t>(transport_.group().rank()), k);
-    }
-    endpoint->gather(mine);
-    std::fill(mine.begin(), mine.end(), -2.0);  // the contribution was taken
-    await(
-        *endpoint, [&] { return endpoint->gathered(all); }, "a gather");
-    for (std::size_t r = 0; r < ranks; ++r) {
-      for (std::size_t k = 0; k < width; ++k) {
-        expect(all[r * width + k] == contribution(r, k), "gather of epoch " + std::to_string(epoch));
-      }
-    }
-  }
-
-  std::unique_ptr<Endpoint> endpoint;
-
- private:
-  struct Buffer {
-    Link link;
-    std::vector<double> data;
-  };
-  // Global index of the item, marked with the epoch: below 2^53, so exact.
-  static double value(Link const& l, std::size_t item, std::uint32_t epoch) {
-    return epoch * 1e9 + l.id * 1e5 + static_cast<double>(item);
-  }
-  Transport& transport_;
-  std::vector<Buffer> out_, in_;
-};
-
-Links ring(int ranks, std::size_t count) {
-  Links links;
-  for (int r = 0; r < ranks; ++r) links.push_back({100 + r, r, (r + 1) % ranks, count});
-  return links;
-}
 
 Links all_to_all(int ranks) {
   Links links;
@@ -277,74 +175,6 @@ void rebind_case(Transport& t) {
   }
 }
 
-// A message that nobody received before its endpoint went away must not turn up in the next one.
-void leave_case(Transport& t) {
-  int const ranks = t.group().size(), me = t.group().rank();
-  {
-    Party party(t, ring(ranks, 4));
-    Endpoint& e = *party.endpoint;
-    e.send(0, 1);
-    expect(!e.peer_left(), "nobody left yet");
-    t.group().barrier();
-    int const leaver = ranks / 2;
-    if (me == leaver) {
-      e.leave();
-    } else {
-      auto const waited = wait_for([&] { return e.peer_left(); }, [] { return false; }, Deadline::after(240));
-      expect(waited == Waited::done, "the others see that a rank left");
-      expect(e.peer_left(), "and go on seeing it");
-    }
-    t.group().barrier();  // set-up goes on: only the endpoint was left
-  }
-  {
-    Party unread(t, ring(ranks, 4));
-    unread.endpoint->send(0, 1);
-    t.group().barrier();
-  }
-  Party party(t, ring(ranks, 4));
-  expect(!party.endpoint->peer_left(), "a new endpoint knows nothing of the old one");
-  for (std::uint32_t epoch = 1; epoch <= 5; ++epoch) {
-    party.start(epoch + 40);
-    party.finish(epoch + 40);
-    party.gather(epoch, 2);
-  }
-}
-
-// HOSTLESS_DEADLINE_SCALE is so small here that a set-up wait ends after a second or two.
-void silent_case(Transport& t) {
-  Group& g = t.group();
-  g.barrier();
-  if (g.rank() == g.size() - 1) {
-    nap(std::max(1.8, 15 * WaitLimits::from_environment().first_s));  // half as long again as the others wait
-    return;
-  }
-  double const waited = seconds_of(
-      [&] { expect_error(ErrorCode::peer_lost, "a rank that does not arrive", [&] { g.barrier(); }); });
-  // Unscaled it would be 600 s; a machine that is shared may be late.
-  expect(waited > 0.25 && waited < 240, "the wait ends by its deadline, not after " + std::to_string(waited));
-  expect_error(ErrorCode::peer_lost, "the group is over", [&] { g.barrier(); });
-}
-
-// The scale is 1 here: only being told can end the wait in time.
-void alone_case(Transport& t) {
-  Group& g = t.group();
-  Party party(t, ring(g.size(), 3));
-  g.barrier();
-  if (g.rank() == g.size() - 1) throw Error(ErrorCode::bad_input, "on one rank only.");
-  double const waited = seconds_of([&] {
-    if (g.rank() == 0) {
-      expect_error(ErrorCode::peer_lost, "one rank fails alone",
-                   [&] { g.exchange(std::vector<Bytes>(static_cast<std::size_t>(g.size()))); });
-    } else {
-      auto const left =
-          wait_for([&] { return party.endpoint->peer_left(); }, [] { return false; }, Deadline::after(240));
-      expect(left == Waited::done, "an endpoint hears of it as well");
-    }
-  });
-  expect(waited < 300, "the others learn it at once, not after " + std::to_string(waited));
-  throw Error(ErrorCode::peer_lost, "as it should be");
-}
-
 }  // namespace
 
 std::vector<Case> const& cases() {
@@ -363,6 +193,7 @@ std::vector<Case> const& cases() {
       {"mismatch", 1, false, mismatch_case},
       {"rebind", 1, false, rebind_case},
       {"leave", 2, false, leave_case},
+      {"last_words", 2, false, last_words_case},
       {"silent", 2, true, silent_case},
       {"alone", 2, true, alone_case},
   };

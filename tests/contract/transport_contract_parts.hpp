@@ -40,5 +40,10 @@ void group_case(Transport& transport);
 void exchange_case(Transport& transport);
 void big_exchange_case(Transport& transport);
 void together_case(Transport& transport);
+// Of ranks that end otherwise than in order.
+void leave_case(Transport& transport);
+void last_words_case(Transport& transport);
+void silent_case(Transport& transport);
+void alone_case(Transport& transport);
 
 }  // namespace hostless::contract

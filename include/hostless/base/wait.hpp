@@ -72,19 +72,45 @@ class Silence {
   double silent_s_ = 0, limit_s_ = 0;
 };
 
+/// A deadline for whoever looks at it while it waits. Time between two looks counts as a second at most, and as
+/// no more than a quarter of what there is: a process that was stopped (SIGSTOP, ctrl-Z) has given nobody time
+/// to answer, and its peers may have been stopped with it.
+class Countdown {
+ public:
+  explicit Countdown(Deadline deadline) : end_(deadline.at), looked_(Clock::now()) {
+    constexpr Clock::duration none{}, second = std::chrono::seconds(1);
+    longest_ = std::clamp((end_ - looked_) / 4, none, second);
+  }
+  /// A look.
+  bool is_over() {
+    auto const now = Clock::now();
+    end_ += std::max(now - looked_ - longest_, Clock::duration{});
+    looked_ = now;
+    return now >= end_;
+  }
+
+ private:
+  Clock::time_point end_, looked_;
+  Clock::duration longest_;  ///< that counts between two looks
+};
+
 enum class Waited { done, stopped, late };
 
-/// Polls `ready` until it is true, `stop` is true or the deadline passes. Both are called without side
-/// conditions.
+/// Polls `ready` until it is true, `stop` is true or the deadline passes, as Countdown counts. Both are called
+/// without side conditions.
 template <class Ready, class Stop>
 Waited wait_for(Ready&& ready, Stop&& stop, Deadline deadline) {
-  for (Backoff backoff;; backoff.pause()) {
-    if (ready()) return Waited::done;
+  if (ready()) return Waited::done;
+  Countdown countdown(deadline);
+  Backoff backoff;
+  do {
     if (backoff.look()) {
       if (stop()) return ready() ? Waited::done : Waited::stopped;
-      if (deadline.passed()) return ready() ? Waited::done : Waited::late;
+      if (countdown.is_over()) return ready() ? Waited::done : Waited::late;
     }
-  }
+    backoff.pause();
+  } while (!ready());
+  return Waited::done;
 }
 
 }  // namespace hostless

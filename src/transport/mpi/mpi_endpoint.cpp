@@ -57,7 +57,7 @@ class MpiEndpoint final : public Endpoint {
     Slot& slot = world_->slots[slot_];
     slot.used = false;
     // A rank that was only late may still take part in a sum that this one gave up.
-    slot.soiled = slot.soiled || lost_ || sum_active_ || !world_->usable();
+    slot.soiled = slot.soiled || lost_ || told_ || sum_active_ || !world_->usable();
     std::vector<MPI_Request> rest, sums{sum_};
     for (Channel& c : out_) slot.soiled = release(c, false, rest) || slot.soiled;
     for (Channel& c : in_) slot.soiled = release(c, true, rest) || slot.soiled;
@@ -120,9 +120,10 @@ class MpiEndpoint final : public Endpoint {
     return true;
   }
 
+  // Being told ends nothing: what a rank sent before it left is taken behind its word.
   bool peer_left() override {
-    if (!lost() && (world_->poisoned(communicator_) || world_->poisoned(world_->main))) lost_ = true;
-    return lost();
+    told_ = told_ || lost() || world_->poisoned(communicator_) || world_->poisoned(world_->main);
+    return told_;
   }
   void leave() noexcept override {
     world_->poison(communicator_);
@@ -234,6 +235,7 @@ class MpiEndpoint final : public Endpoint {
   MPI_Request sum_ = MPI_REQUEST_NULL;
   std::size_t width_ = 0;
   bool sum_active_ = false, lost_ = false;
+  bool told_ = false;  ///< that a rank leaves
 };
 
 // The first slot that no rank uses and in which nothing is under way; all ranks choose the same.

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "hostless/base/wait.hpp"
-
 namespace hostless::ofi {
 namespace {
 
@@ -233,7 +231,7 @@ bool World::receive(Bytes& text) {
       return true;
     }
     for (Peer& peer : peers_)
-      if (done.op_context == &peer) peer.asked = false;
+      if (done.op_context == &peer) peer.question.reset();
   }
 }
 
@@ -261,18 +259,17 @@ void World::ask(int number) {
   fi_msg_rma message{};
   aim(message, from, number, to, &peer);
   long const code = fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
-  if (code == 0) peer.asked = true;
+  if (code == 0) peer.question.emplace(Deadline::after(limits_.later_s));
   if (code != 0 && code != -FI_EAGAIN) peer.gone = true;
 }
 
+// Who is silent may only be stopped: it is there again when it answers after all.
 bool World::is_gone(int number) {
   constexpr std::chrono::milliseconds pause(100);
   Peer& peer = peers_[static_cast<std::size_t>(number)];
-  auto const now = Clock::now();
   if (peer.gone) return true;
-  if (peer.asked) {
-    peer.gone = now - peer.when > std::chrono::duration<double>(limits_.later_s);
-  } else if (now - peer.when > pause) {
+  if (peer.question) return peer.question->is_over();
+  if (auto const now = Clock::now(); now - peer.when > pause) {
     peer.when = now;
     ask(number);
   }

@@ -18,6 +18,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -25,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/transport/point_to_point.hpp"
 #include "hostless/transport/transport.hpp"
 
@@ -169,8 +170,9 @@ class World {
   struct Peer {
     fi_context2 context{};  // first: what a completion names
     fi_addr_t address = FI_ADDR_UNSPEC;
-    bool gone = false, asked = false;
-    Clock::time_point when{};
+    bool gone = false;
+    std::optional<Countdown> question{};  ///< which it has not answered
+    Clock::time_point when{};             ///< it was asked
   };
   struct Mail {
     fi_context2 context{};

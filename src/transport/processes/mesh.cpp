@@ -90,11 +90,11 @@ struct Mesh::Traffic {
 
 Mesh::Mesh(int rank, int size, std::string const& folder)
     : rank_(rank), peers_(static_cast<std::size_t>(size)) {
-  rendezvous(folder, Deadline::after(limits_.first_s));
+  rendezvous(folder, Countdown(Deadline::after(limits_.first_s)));
 }
 
 // Calls the ranks below, is called by the ranks above.
-void Mesh::rendezvous(std::string const& folder, Deadline deadline) {
+void Mesh::rendezvous(std::string const& folder, Countdown countdown) {
   Descriptor const door = new_socket();
   sockaddr_un const here = address_of(folder, rank_);
   if (bind(door.number(), plain(here), sizeof here) != 0) no_socket("bind()");
@@ -105,7 +105,7 @@ void Mesh::rendezvous(std::string const& folder, Deadline deadline) {
     while (connect(call.number(), plain(there), sizeof there) != 0) {  // bounded: O_NONBLOCK
       if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
         no_socket("connect()");
-      if (deadline.passed()) lose(late_in_setup);
+      if (countdown.is_over()) lose(late_in_setup);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     Hello const hello{Hello{}.magic, rank_};
@@ -113,12 +113,12 @@ void Mesh::rendezvous(std::string const& folder, Deadline deadline) {
     peers_[static_cast<std::size_t>(r)] = std::move(call);
   }
   for (int expected = rank_ + 1; expected < size(); ++expected) {
-    wait_until(door.number(), POLLIN, -1, deadline);
+    wait_until(door.number(), POLLIN, -1, countdown);
     Descriptor call(
         accept4(door.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));  // bounded: so is the door
     if (call.number() < 0) no_socket("accept()");
     Hello hello{};
-    wait_until(call.number(), POLLIN, -1, deadline);
+    wait_until(call.number(), POLLIN, -1, countdown);
     bool const whole = recv(call.number(), &hello, sizeof hello, 0) == sizeof hello;  // bounded: O_NONBLOCK
     bool const known = hello.magic == Hello{}.magic && hello.rank > rank_ && hello.rank < size();
     if (!whole || !known)
@@ -138,14 +138,15 @@ void Mesh::lose(std::string const& text, ErrorCode code) {
   throw Error(code, text);
 }
 
-void Mesh::wait_until(int descriptor, short events, int peer, Deadline deadline) {
+void Mesh::wait_until(int descriptor, short events, int peer, Countdown& countdown) {
   for (;;) {
+    bool const is_late = countdown.is_over();  // before the last look
     pollfd one{descriptor, events, 0};
     if (poll(&one, 1, poll_ms) > 0) {  // bounded: poll_ms
       if ((one.revents & events) != 0) return;
       lose(ended_text(peer));
     }
-    if (deadline.passed()) lose(late_in_setup);
+    if (is_late) lose(late_in_setup);
   }
 }
 
@@ -171,7 +172,7 @@ std::vector<Bytes> Mesh::trade(std::uint32_t kind, std::vector<std::span<std::by
 
 // Moves bytes both ways with every peer until all is done; what cannot move now waits for poll().
 void Mesh::move(std::vector<Traffic>& traffic, std::uint32_t kind) {
-  Deadline const deadline = setup_deadline(limits_);
+  Countdown countdown(setup_deadline(limits_));
   auto const send_some = [&](Traffic& t, int socket) {
     bool const header = t.sent < sizeof t.out;
     auto const bytes =
@@ -208,13 +209,14 @@ void Mesh::move(std::vector<Traffic>& traffic, std::uint32_t kind) {
       if (events != 0) waiting.push_back({socket, events, 0});
     }
     if (waiting.empty()) return;
-    poll(waiting.data(), waiting.size(), poll_ms);  // bounded: poll_ms
-    if (deadline.passed()) lose(late_in_setup);
+    bool const is_late = countdown.is_over();
+    bool const may_move = poll(waiting.data(), waiting.size(), poll_ms) > 0;  // bounded: poll_ms
+    if (is_late && !may_move) lose(late_in_setup);
   }
 }
 
 Descriptor Mesh::share(Descriptor mine) {
-  Deadline const deadline = setup_deadline(limits_);
+  Countdown countdown(setup_deadline(limits_));
   char mark = 'm';
   iovec content{&mark, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -232,13 +234,13 @@ Descriptor Mesh::share(Descriptor mine) {
     std::memcpy(CMSG_DATA(head), &number, sizeof number);
     for (int r = 1; r < size(); ++r) {
       int const socket = peers_[static_cast<std::size_t>(r)].number();
-      wait_until(socket, POLLOUT, r, deadline);
+      wait_until(socket, POLLOUT, r, countdown);
       if (sendmsg(socket, &message, MSG_NOSIGNAL) != 1) lose(ended_text(r));
     }
     return mine;
   }
   int const socket = peers_[0].number();
-  wait_until(socket, POLLIN, 0, deadline);
+  wait_until(socket, POLLIN, 0, countdown);
   ssize_t const moved = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);  // bounded: O_NONBLOCK
   cmsghdr const* const head = moved == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
   if (head == nullptr || head->cmsg_type != SCM_RIGHTS) lose(ended_text(0));

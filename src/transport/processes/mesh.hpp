@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/transport/group.hpp"
 
 namespace hostless {
@@ -50,10 +50,10 @@ class Mesh {
 
  private:
   struct Traffic;
-  void rendezvous(std::string const& folder, Deadline deadline);
+  void rendezvous(std::string const& folder, Countdown countdown);
   void move(std::vector<Traffic>& traffic, std::uint32_t kind);
   [[noreturn]] void lose(std::string const& text, ErrorCode code = ErrorCode::peer_lost);
-  void wait_until(int descriptor, short events, int peer, Deadline deadline);
+  void wait_until(int descriptor, short events, int peer, Countdown& countdown);
 
   int rank_;
   std::vector<Descriptor> peers_;

@@ -1,9 +1,14 @@
 #include "hostless/base/wait.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <new>
 #include <thread>
 
 namespace hostless {
@@ -52,6 +57,66 @@ TEST(WaitFor, EndsSoonAfterItsDeadline) {
   double const took = std::chrono::duration<double>(Clock::now() - start).count();
   EXPECT_GE(took, 0.05);
   EXPECT_LT(took, 120.0);  // a loaded machine, but not a second deadline
+}
+
+// What a process that waits and the test tell each other.
+struct Shared {
+  std::atomic<long> polls{0};
+  std::atomic<bool> goes_on{false};
+};
+
+/// How a wait of half a second ends in a process that is stopped for longer, where what it waits for comes when it
+/// has looked five times since: as if the peer had been stopped with it.
+Waited waited_of_stopped() {
+  constexpr double limit_s = 0.5;
+  constexpr auto stopped_for = std::chrono::milliseconds(1500);
+  void* const memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  auto& shared = *new (memory) Shared;
+  pid_t const child = fork();
+  if (child == 0) {
+    int looks_since = 0;
+    auto const waited = wait_for(
+        [&] {
+          ++shared.polls;
+          return shared.goes_on.load() && ++looks_since > 5;
+        },
+        never, Deadline::after(limit_s));
+    _exit(static_cast<int>(waited));
+  }
+  constexpr long yielding = 300;  // from there on each poll is a look
+  while (shared.polls.load() < yielding) std::this_thread::yield();
+  kill(child, SIGSTOP);
+  int status = 0;
+  waitpid(child, &status, WUNTRACED);
+  bool const was_waiting = WIFSTOPPED(status);
+  std::this_thread::sleep_for(stopped_for);
+  shared.goes_on = true;
+  kill(child, SIGCONT);
+  if (was_waiting) waitpid(child, &status, 0);
+  munmap(memory, sizeof(Shared));
+  EXPECT_TRUE(was_waiting && WIFEXITED(status));
+  return static_cast<Waited>(WEXITSTATUS(status));
+}
+TEST(WaitFor, ProcessThatWasStoppedLooksOn) { EXPECT_EQ(waited_of_stopped(), Waited::done); }
+
+// Looks that are far apart are slow peers' time as far as a quarter of it: four of them end a wait, three do not.
+TEST(Countdown, CountsAQuarterBetweenTwoLooks) {
+  Countdown countdown(Deadline::after(0.2));
+  for (int look = 1; look <= 3; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    EXPECT_FALSE(countdown.is_over()) << look;
+  }
+  int more = 0;
+  while (!countdown.is_over()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    ++more;
+  }
+  EXPECT_LE(more, 1);
+}
+TEST(Countdown, IsOverWhereNothingIsLeft) {
+  for (double const seconds : {0.0, -1.0}) EXPECT_TRUE(Countdown(Deadline::after(seconds)).is_over());
 }
 
 TEST(Backoff, LooksAtTheClockEvery64PollsWhileSpinningAndAfterEveryYield) {

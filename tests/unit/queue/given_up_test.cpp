@@ -158,5 +158,37 @@ TEST_F(QueueGivenUp, AHandleThatGoesWithItsMatch) {
   });
 }
 
+// Who has said its side and left owes a match nothing: it goes on waiting for the others.
+TEST_F(QueueGivenUp, ARankThatLeftBehindItsSideIsNoLoss) {
+  test::PlayedLibrary library(true);
+  library.ranks = 3;
+  Communicator communicator(library);
+  Request barrier = communicator.barrier_init();
+  Request* const one = &barrier;
+  Request match = begin_match({&one, 1});
+  library.answer_for(2);
+  EXPECT_FALSE(match.test());
+  library.left = {2};
+  EXPECT_FALSE(match.test());
+  library.answer_for(1);
+  EXPECT_TRUE(match.test());
+  EXPECT_TRUE(barrier.is_matched());
+  match.free();
+  barrier.free();
+}
+TEST_F(QueueGivenUp, ARankThatLeftWithoutItsSideIsALoss) {
+  test::PlayedLibrary library(true);
+  library.ranks = 3;
+  Communicator communicator(library);
+  Request barrier = communicator.barrier_init();
+  Request* const one = &barrier;
+  Request match = begin_match({&one, 1});
+  library.answer_for(1);
+  library.left = {2};
+  EXPECT_THROW(match.test(), Error);
+  match.free();
+  barrier.free();
+}
+
 }  // namespace
 }  // namespace hostless

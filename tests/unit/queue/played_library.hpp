@@ -1,5 +1,6 @@
 #pragma once
-// A library that carries messages of the only rank to itself, and tells the tests who called it.
+// A library that carries messages of a rank to itself, and tells the tests who called it. Other ranks are what a
+// test plays.
 
 #include <cstring>
 #include <deque>
@@ -7,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -27,9 +30,20 @@ class PlayedLibrary final : public Transport {
     return std::make_unique<Point>(*this);
   }
 
+  /// What this rank told that one comes back as its own: the other sides of a collective.
+  void answer_for(int peer) {
+    for (Bytes& text : told_[peer]) answers_.push_back({peer, std::move(text), nullptr});
+    told_[peer].clear();
+  }
+
   int opened = 0;
-  std::deque<Bytes> late;                            ///< notes that a test has for it: they are heard next
-  std::function<void()> at_tell, at_open, at_start;  ///< called then, by whoever does so; they may throw
+  int ranks = 1;           ///< this one is 0
+  std::set<int> left;      ///< of the others
+  std::deque<Bytes> late;  ///< notes that a test has for it: they are heard next
+  /// Called then, by whoever does so; they may throw.
+  std::function<void()> at_tell, at_open, at_start, at_hear;
+  /// Asked by each look at a receive, where a message may be; false: not yet.
+  std::function<bool()> lets_arrive;
 
  private:
   using Box = std::deque<Bytes>;
@@ -51,6 +65,7 @@ class PlayedLibrary final : public Transport {
     bool complete() override {
       std::lock_guard const lock(library_.mutex_);
       if (from_ != nullptr) return true;
+      if (library_.lets_arrive && !library_.lets_arrive()) return false;
       Box& box = library_.boxes_[number_];
       if (box.empty()) return false;
       std::memcpy(to_, box.front().data(), box.front().size());
@@ -70,24 +85,32 @@ class PlayedLibrary final : public Transport {
    public:
     explicit Point(PlayedLibrary& library) : library_(library) {}
     int rank() const override { return 0; }
-    int size() const override { return 1; }
+    int size() const override { return library_.ranks; }
     bool shares_memory() const override { return false; }
     void tell(int peer, Bytes text, std::shared_ptr<void>) override {
       call(library_.at_tell);
-      notes_.push_back({peer, std::move(text), nullptr});
+      if (peer != 0) {
+        library_.told_[peer].push_back(std::move(text));
+      } else {
+        notes_.push_back({peer, std::move(text), nullptr});
+      }
     }
     std::optional<Note> hear() override {
+      call(library_.at_hear);
       if (!library_.late.empty()) {
         Note note{0, std::move(library_.late.front()), nullptr};
         library_.late.pop_front();
         return note;
       }
-      if (notes_.empty()) return std::nullopt;
-      Note note = std::move(notes_.front());
-      notes_.pop_front();
+      std::deque<Note>& next = notes_.empty() ? library_.answers_ : notes_;
+      if (next.empty()) return std::nullopt;
+      Note note = std::move(next.front());
+      next.pop_front();
       return note;
     }
-    bool has_left(int) override { return false; }
+    bool has_left(int peer) override {
+      return peer < 0 ? !library_.left.empty() : library_.left.count(peer) != 0;
+    }
     std::unique_ptr<MessageSide> open_send(int, std::byte const* from, std::size_t) override {
       call(library_.at_open);
       return std::make_unique<Side>(library_, from, nullptr);
@@ -109,6 +132,8 @@ class PlayedLibrary final : public Transport {
   std::mutex mutex_;
   std::uint32_t numbers_ = 0;
   std::map<std::uint32_t, Box> boxes_;  ///< by the receiver's number
+  std::map<int, std::vector<Bytes>> told_;
+  std::deque<Note> answers_;
 };
 
 }  // namespace hostless::test

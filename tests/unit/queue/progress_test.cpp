@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <thread>
 
 #include "hostless/queue/queue.hpp"
@@ -43,6 +44,43 @@ TEST(QueueProgress, ALibraryThatNoThreadMayCallIsCalledByCallsAlone) {
   EXPECT_EQ(of_others, 0);
   EXPECT_EQ(bound.in, bound.out);
   EXPECT_EQ(free.in, free.out);
+}
+
+// A caller that computes for longer than the limit, and a message that takes two looks once it looks again.
+TEST(QueueProgress, TimeInWhichNobodyLooksIsNobodysSilence) {
+  PlayedLibrary library(false);
+  Loop loop(library);
+  int looks = -1;  // not until it looks again
+  library.lets_arrive = [&] { return looks >= 0 && ++looks > 1; };
+  Queue queue;
+  queue.set_limit(0.2);
+  std::array<Request*, 2> const both{&loop.send, &loop.receive};
+  queue.enqueue_start(both);
+  queue.enqueue_wait(both);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  looks = 0;
+  EXPECT_NO_THROW(queue.wait());
+  EXPECT_EQ(loop.in, loop.out);
+}
+
+// The library's last word comes behind a message that no look has seen.
+TEST(QueueProgress, WhatCameBeforeTheLastWordIsTaken) {
+  PlayedLibrary library(false);
+  Loop loop(library);
+  bool has_come = false;
+  library.lets_arrive = [&] { return has_come; };
+  Queue queue;
+  std::array<Request*, 2> const both{&loop.send, &loop.receive};
+  queue.enqueue_start(both);
+  library.at_hear = [&] {
+    has_come = true;
+    throw Error(ErrorCode::peer_lost, "it carries no more");
+  };
+  queue.enqueue_wait(both);
+  EXPECT_NO_THROW(queue.wait());
+  EXPECT_TRUE(has_come);
+  EXPECT_EQ(loop.in, loop.out);
+  library.at_hear = nullptr;
 }
 
 }  // namespace

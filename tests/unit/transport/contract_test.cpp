@@ -1,13 +1,19 @@
 // The contract over every transport on the list and several numbers of ranks. Ranks that are processes are
 // this program again, with the name of a case or "all"; they print one line for each case that was kept.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "host_ranks.hpp"
 #include "hostless/base/wait.hpp"
@@ -70,6 +76,73 @@ void run_killed(Transport& transport) {
   throw std::runtime_error("a killed rank was not noticed by the group");
 }
 
+// All ranks are stopped for longer than their limit (ctrl-Z, a batch system that suspends) while all but the last
+// wait for it, and go on: the waits do, too. The last one's process has the others stopped, by a child of its own.
+void run_stopped(Transport& transport) {
+  constexpr double limit_s = 2;
+  constexpr unsigned stopped_us = 3'000'000;
+  Group& group = transport.group();
+  int const last = group.size() - 1;
+  auto const size = static_cast<std::size_t>(group.size());
+  // To the last one that a rank waits, and back what it waits for.
+  std::vector<std::byte> in(size), out(size);
+  Binding binding;
+  for (int r = 0; r < last; ++r) {
+    auto const k = static_cast<std::size_t>(r);
+    if (group.rank() == last) {
+      binding.in.push_back({r, r, &in[k], 1});
+      binding.out.push_back({100 + r, r, &out[k], 1});
+    } else if (group.rank() == r) {
+      binding.in.push_back({100 + r, last, &in[k], 1});
+      binding.out.push_back({r, last, &out[k], 1});
+    }
+  }
+  auto const endpoint = transport.bind(binding);
+  std::vector<pid_t> processes(size);
+  pid_t const own = getpid();
+  group.all_gather_blocks(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(processes)));
+  auto const never = [] { return false; };
+  auto const left = [&] { return endpoint->peer_left(); };
+  if (group.rank() != last) {
+    endpoint->receive(0, 1);
+    // What lies between two polls, by the clock, is the stop; some polls behind it this wait has been continued.
+    int polls_since = 0;
+    bool is_told = false;
+    auto looked = Clock::now();
+    auto const waited = wait_for(
+        [&] {
+          if (!std::exchange(is_told, true)) endpoint->send(0, 1);
+          auto const now = Clock::now();
+          bool const was_stopped = now - looked > std::chrono::microseconds(stopped_us / 2);
+          looked = now;
+          polls_since += was_stopped || polls_since > 0 ? 1 : 0;
+          return polls_since > 5;
+        },
+        left, Deadline::after(limit_s));
+    if (waited != Waited::done) throw std::runtime_error("who was stopped took its peers for lost");
+  } else {
+    for (int r = 0; r < last; ++r) endpoint->receive(r, 1);
+    for (int r = 0; r < last; ++r)
+      if (wait_for([&] { return endpoint->received(r); }, left, Deadline::after(240)) != Waited::done)
+        throw std::runtime_error("a rank did not come to its wait");
+    pid_t const child = fork();
+    if (child == 0) {
+      for (pid_t const one : processes) kill(one, SIGSTOP);
+      usleep(stopped_us);
+      for (pid_t const one : processes) kill(one, SIGCONT);
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+    for (int r = 0; r < last; ++r) endpoint->send(r, 1);
+  }
+  bool const receives = group.rank() != last;
+  auto const came = wait_for([&] { return receives ? endpoint->received(0) : endpoint->sent(0); },
+                             receives ? std::function<bool()>(left) : never, Deadline::after(240));
+  if (came != Waited::done) throw std::runtime_error("the message after the stop did not come");
+  group.barrier();
+  tell("kept stopped;");
+}
+
 // A launcher may end all ranks as soon as one is gone; here the others are to tell first what they saw.
 [[noreturn]] void leave_late(int code, char const* why) {
   tell(why);
@@ -82,6 +155,7 @@ int as_rank(HostTransport const& transport, std::vector<std::string> const& word
   try {
     auto const opened = transport.open();
     if (wanted == "killed") run_killed(*opened);
+    if (wanted == "stopped") run_stopped(*opened);
     run_cases(*opened, wanted);
   } catch (Error const& e) {
     leave_late(e.exit_code(), e.what());
@@ -153,6 +227,13 @@ TEST_P(Processes, KeepTheContract) {
     if (c.breaks_world || ranks() < c.least_ranks) continue;
     EXPECT_EQ(printed.kept(c.name), ranks()) << c.name << "\n" << printed.output;
   }
+}
+
+TEST_P(Processes, GoOnAfterAStop) {
+  if (ranks() != 2) return;  // more of them wait alike
+  Printed const printed = run_case("stopped");
+  EXPECT_EQ(printed.status, 0) << printed.output;
+  EXPECT_EQ(printed.kept("stopped"), ranks()) << printed.output;
 }
 
 // A rank is lost: afterwards the ranks are out of step, so each of these starts its own.

@@ -1,9 +1,13 @@
 // What a queue over libfabric defers: its memory, and what a full queue of the provider leaves over. Two worlds of
 // one process are the two ranks.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +18,69 @@
 
 namespace hostless::ofi {
 namespace {
+
+// Two processes, of which one is stopped until the other takes it for gone: it is there again when it goes on.
+// First of all, before this process has threads of libfabric.
+class OfiPeer : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (HOSTLESS_THREAD_SANITIZER) GTEST_SKIP() << "libfabric is not built for the thread sanitizer";
+  }
+};
+// Until the process is told to go, by the end of what it reads.
+[[noreturn]] void answer_questions(int from_test, int to_test) {
+  World world(1, 2);
+  auto const bytes = static_cast<std::uint8_t>(world.address().size());
+  bool const told = write(to_test, &bytes, 1) == 1 && write(to_test, world.address().data(), bytes) == bytes;
+  char end = 0;
+  _exit(told && read(from_test, &end, 1) == 0 ? 0 : 1);  // bounded: the test ends it
+}
+TEST_F(OfiPeer, IsThereAgainAfterAStop) {
+  setenv("HOSTLESS_DEADLINE_SCALE", "0.05", 1);  // half a second for an answer
+  int down[2], up[2];
+  ASSERT_EQ(pipe(down) + pipe(up), 0);
+  pid_t const child = fork();
+  if (child == 0) {
+    close(down[1]);
+    std::string missing;
+    if (find_provider(missing) == nullptr) _exit(0);
+    answer_questions(down[0], up[1]);
+  }
+  close(down[0]);
+  close(up[1]);
+  std::uint8_t bytes = 0;
+  std::vector<std::byte> address;
+  if (read(up[0], &bytes, 1) == 1) address.resize(bytes);
+  bool const is_open = !address.empty() && read(up[0], address.data(), bytes) == bytes;
+  if (is_open) {
+    World world(0, 2);
+    world.connect({world.address(), address});
+    Bytes text;
+    auto const is_gone = [&] {
+      std::lock_guard const lock(world.mutex);
+      world.receive(text);
+      return world.is_gone(1);
+    };
+    auto const becomes = [&](bool gone) {
+      return wait_for([&] { return is_gone() == gone; }, [] { return false; }, Deadline::after(120)) ==
+             Waited::done;
+    };
+    EXPECT_FALSE(is_gone());
+    kill(child, SIGSTOP);
+    EXPECT_TRUE(becomes(true));
+    kill(child, SIGCONT);
+    EXPECT_TRUE(becomes(false));
+  }
+  close(down[1]);
+  close(up[0]);
+  int status = 1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  unsetenv("HOSTLESS_DEADLINE_SCALE");
+  std::string problem;
+  if (find_provider(problem) == nullptr) GTEST_SKIP() << problem;
+  EXPECT_TRUE(is_open);
+}
 
 class OfiWork : public testing::Test {
  protected:
