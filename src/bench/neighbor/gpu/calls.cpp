@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/exchange/gpu_kernel_exchange.hpp"
@@ -83,7 +84,9 @@ class KernelCall final : public GpuCall {
     blocks_ = options.blocks;
     exchange_ = std::make_unique<GpuKernelExchange>(*side_.transport, planned_.plan, options);
   }
-  std::string describe() const override { return fmt::format("peer memory, {} blocks of a kernel", blocks_); }
+  std::string describe() const override {
+    return fmt::format("peer memory, {} of a kernel", counted(blocks_, "block"));
+  }
   std::string prepare(Trigger) override {
     run(0);  // loads it while nobody's waits
     group().barrier();
@@ -210,7 +213,8 @@ std::unique_ptr<GpuCall> library_call(GpuSide const& side, GpuCollective const& 
 
 std::unique_ptr<gpu::GroupedSends> grouped_ranks(GpuSide const& side) {
   Group& group = side.transport->group();
-  gpu::GroupedRank mine{side.device, group.rank(), group.size(), {}};
+  gpu::GroupedRank mine{side.device, group.rank(),        group.size(),
+                        {},          side.limits.first_s, side.limits.later_s};
   group.together([&] {
     for (gpu::TransportFacts const& facts : gpu::exchange_library().transports())
       if (facts.name == name(GpuTransport::nccl) && !facts.problem.empty())
