@@ -43,11 +43,11 @@ void each_list(std::vector<Pattern>& patterns, Use const& use) {
   }
 }
 
-/// Ranks that meet by sums of an exchange, whose deadlines are those of steps: a group's are those of set-up, sixty
+/// Barriers and maxima by sums of an exchange, whose deadlines are those of steps: a group's are those of set-up, sixty
 /// times as long.
-class MeetBySums {
+class BarrierBySums {
  public:
-  MeetBySums(Exchange& exchange, Group const& group)
+  BarrierBySums(Exchange& exchange, Group const& group)
       : exchange_(exchange), rank_(group.rank()), ranks_(group.size()) {}
   void barrier() {
     double const nothing[] = {0.0};
@@ -147,7 +147,7 @@ HaloTiming halo(Transport& transport, Halo const& what, Protocol const& protocol
   });
   Exchange summing(transport, what.plan, with_sums->fields(),
                    {protocol.limits, with_sums->owner(), Reduction::ordered});
-  MeetBySums ranks(summing, group);
+  BarrierBySums ranks(summing, group);
   KnownSums sums(group.rank(), group.size(), 1);
   auto const both = [&] {
     exchange_once(summing);

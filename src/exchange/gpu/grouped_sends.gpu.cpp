@@ -36,7 +36,7 @@ class RawGroup final : public GroupedSends {
       (void)HOSTLESS_GPU(SetDevice)(mine.device);
       joined->status = join(&joined->ranks, mine.ranks, mine.name, mine.rank);
     });
-    if (!in_time) late(ErrorCode::environment, "ncclCommInitRank", "has all ranks meet");
+    if (!in_time) late(ErrorCode::environment, "ncclCommInitRank", "has all ranks join");
     require(joined->status, "ncclCommInitRank");
     ranks_ = joined->ranks;
   }
@@ -58,7 +58,7 @@ class RawGroup final : public GroupedSends {
             (void)HOSTLESS_GPU(SetDevice)(device);
             *told = group(use, ranks, out, in, raw);
           });
-      if (!in_time) late(ErrorCode::peer_lost, "ncclGroupEnd", "connects two ranks that have not met yet");
+      if (!in_time) late(ErrorCode::peer_lost, "ncclGroupEnd", "connects ranks with their first messages");
       said = *told;
     }
     require(said.begun, "ncclGroupStart");
