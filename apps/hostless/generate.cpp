@@ -83,6 +83,17 @@ void add_generate(CLI::App& app, std::function<int()>& work) {
   o->input.add_problem(*c);
   c->remove_option(c->get_option("--generate"));
   c->remove_option(c->get_option("--preset"));
+  for (char const* const option : {"--generate", "--preset"})  // as all other commands spell it: not listed
+    c->add_option_function<std::string>(
+         option,
+         [option](std::string const& name) {
+           throw CLI::ValidationError(
+               option,
+               fmt::format("{} (this command generates and nothing else). Write hostless generate {}",
+                           name.empty() ? "no name" : "'" + name + "'", name.empty() ? "NAME" : name));
+         })
+        ->expected(0, 1)
+        ->group("");
   c->add_option("--ranks", o->ranks, "Threads that write")
       ->capture_default_str()
       ->check(whole_number(1, most_workers));

@@ -35,14 +35,25 @@ void InputOptions::add_problem(CLI::App& command) {
       ->excludes(kind);
   command.add_option_function<std::string>(
       "--size", [this](std::string const& text) { size = sides_in(text); },
-      "Nodes in each direction: N, or NX,NY,NZ");
+      "Nodes in each direction: N, or NX,NY,NZ (default: 100000 in one dimension, 300 each in two, 32 in "
+      "three)");
   command.add_option("--scale", scale, "Shrinks a preset to about this share of its rows (default 1)");
-  command.add_option("--contrast", contrast, "Spread of the coefficients; 1 makes them constant");
-  command.add_option("--boundary", boundary, "standard, dirichlet or neumann");
+  command.add_option(
+      "--contrast", contrast,
+      fmt::format("Spread of the coefficients, large over small, 1 to 1e12; 1 makes them constant "
+                  "(default {:g}; a preset has its own)",
+                  ProblemOptions().contrast));
+  command.add_option(
+      "--boundary", boundary,
+      fmt::format("dirichlet (what makes the matrix regular is held), neumann (nothing is), or "
+                  "standard: neumann of monodomain, else dirichlet (default {})",
+                  name(ProblemOptions().boundary)));
   command.add_option("--long-edges", long_edges,
                      "circuit: long edges as a share of the nodes, 0 to 0.5 (default 0.02)");
-  command.add_option("--time-step", time_step,
-                     "monodomain: dt in units of h^2 / conductivity along the fibre (default 0.125)");
+  command.add_option(
+      "--time-step", time_step,
+      "monodomain: dt in units of h^2 / conductivity along the fibre (default 0.125; the preset stocf "
+      "has its own)");
   command.add_option("--seed", seed, "Of the coefficients, the manufactured solution and METIS")
       ->capture_default_str()
       ->check(whole_number(std::uint64_t{0}, most_seed));

@@ -2,17 +2,16 @@
 
 #include <CLI/CLI.hpp>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "base/counted.hpp"
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
-#include "hostless/model/price.hpp"
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/store.hpp"
 #include "hostless/plan/summary.hpp"
 #include "input.hpp"
-#include "machine/way_prices.hpp"
+#include "machine/memory_option.hpp"
+#include "model/route_prices.hpp"
 #include "numbers.hpp"
 #include "setup_shown.hpp"
 #include "standard_output.hpp"
@@ -36,43 +35,6 @@ struct Prices {
   MachineModel machine;
   std::vector<PricedWay> ways;
 };
-
-// What could price nothing is refused before the work.
-MachineModel machine_with_costs(std::string const& name_or_file) {
-  MachineModel machine = load_machine(name_or_file);
-  if (machine.costs.messages.empty())
-    throw Error(ErrorCode::bad_input,
-                fmt::format("{}: no data of messages (no route can be priced there). Measure them there with "
-                            "'hostless machine measure', or {}.",
-                            machine.name, name_another_machine(machine.costs)));
-  return machine;
-}
-
-// The plans' own route as they are; the others alike: from the patterns alone, or, where buffers are free by messages
-// of their own, from plans that have these.
-void price(PlanRequest const& o, PlanSet const& set, Prices& prices) {
-  std::vector<ExchangeCounts> counts;
-  PlanOptions options = set.options;
-  options.by_socket = false, options.dies = {};  // of the plans' own route
-  NodeMap const& nodes = set.plans.front().nodes;
-  bool const has_credits = options.reuse_guarantee != ReuseGuarantee::reduction;
-  for (Route route : all_routes) {
-    if (route == set.plans.front().route)
-      counts.push_back(count_exchange(set.plans));
-    else if (has_credits)
-      counts.push_back(count_exchange(make_plans(route, set.patterns, nodes, options)));
-    else
-      counts.push_back(count_exchange(route, set.patterns, nodes, {}, options));
-  }
-  prices.ways = price_ways(prices.machine, counts, o.memory, item_bytes);
-}
-
-// Plans of the cheapest route in the place of those that nobody named.
-void take_cheapest(Prices const& prices, PlanSet& set) {
-  Route const route = prices.ways[cheapest(prices.ways)].route;
-  if (route != set.plans.front().route)
-    set.plans = make_plans(route, set.patterns, set.plans.front().nodes, set.options);
-}
 
 PlanSet made(PlanRequest const& o) {
   PlanSet set;
@@ -101,11 +63,8 @@ std::vector<std::string> proven(PlanSet const& set) {
 }
 
 std::string json_of(PlanSummary const& summary, std::optional<Prices> const& prices) {
-  std::string text = to_json(summary);
-  if (!prices) return text;
-  auto json = nlohmann::ordered_json::parse(text);
-  json["prices"] = json_of(prices->machine, prices->ways, item_bytes);
-  return json_text(json);
+  std::string const text = to_json(summary);
+  return prices ? with_prices(text, prices->machine, prices->ways, item_bytes) : text;
 }
 
 int print_plan(PlanRequest const& o) {
@@ -116,16 +75,16 @@ int print_plan(PlanRequest const& o) {
   auto complaints = proven(set);
   if (!complaints.empty()) prices.reset();  // who counts them takes plans for sound
   if (prices) {
-    price(o, set, *prices);
+    prices->ways = price_routes(prices->machine, set, o.memory, item_bytes);
     if (o.load.empty() && o.layout.parse(o.input.seed).automatic_route) {
-      take_cheapest(*prices, set);
+      take_cheapest(prices->ways, set);
       complaints = proven(set);
     }
   }
   PlanSummary const summary = summarise(set.plans);
   shown.end();
   if (o.json != "-") print("{}", table(summary));
-  if (o.json != "-" && prices) print_ways(prices->machine, prices->ways, item_bytes);
+  if (o.json != "-" && prices) print("{}", table(prices->machine, prices->ways, item_bytes));
   if (!o.json.empty()) write_text(o.json, json_of(summary, prices));
   if (!o.save.empty()) save_plans(o.save, set);
   if (complaints.empty()) {

@@ -20,6 +20,7 @@
 #include "hostless/plan/summary.hpp"
 #include "hostless/problems/problems.hpp"
 #include "hostless/solve/option_table.hpp"
+#include "model/route_prices.hpp"
 #include "solve/matrix/memory_need.hpp"
 #include "watched.hpp"
 
@@ -222,15 +223,19 @@ std::vector<std::int64_t> traffic_of(std::vector<ExchangePlan> const& plans) {
   return items;
 }
 
-// (JSON, table, why_partition, why_block, complaints, traffic)
+// (JSON, table, why_partition, why_block, complaints, traffic). machine: as --machine; empty: nothing is priced
 nb::tuple plan(Indices const& offsets, Indices const& columns, Doubles const& values, Choices const& choices,
-               int ranks) {
+               int ranks, std::string const& machine, bool in_gpu_memory) {
+  constexpr int item_bytes = 8;  // one value in fp64
   Arrays const arrays =
       arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
   MatrixOptions const options = choices.matrix_options();
   PlannedMatrix planned;
   std::vector<std::string> complaints;
   PlanSummary summary;
+  std::optional<MachineModel> where;
+  if (!machine.empty()) where = machine_with_costs(machine);
+  std::vector<PricedWay> ways;
   run_watched([&] {
     run_on_threads(ranks, [&](Group& group) {
       auto const source = rows_of(arrays, share_first(arrays.rows, ranks, group.rank()),
@@ -238,11 +243,23 @@ nb::tuple plan(Indices const& offsets, Indices const& columns, Doubles const& va
       PlannedMatrix mine = plan_matrix(group, *source, options);
       if (group.rank() == 0) planned = std::move(mine);
     });
-    complaints = check(planned.plans, planned.patterns);
-    summary = summarise(planned.plans);
+    PlanSet set{{}, std::move(planned.patterns), std::move(planned.plans)};
+    complaints = check(set.plans, set.patterns);
+    if (where && complaints.empty()) {  // who counts them takes plans for sound
+      ways = price_routes(*where, set, in_gpu_memory ? MemoryKind::gpu : MemoryKind::host, item_bytes);
+      if (options.automatic_route) take_cheapest(ways, set);
+      complaints = check(set.plans, set.patterns);
+    }
+    summary = summarise(set.plans);
+    planned.plans = std::move(set.plans);
   });
-  return nb::make_tuple(to_json(summary), table(summary), planned.why_partition, planned.why_block,
-                        complaints, handed_over(traffic_of(planned.plans)));
+  std::string json = to_json(summary), text = table(summary);
+  if (!ways.empty()) {
+    json = with_prices(json, *where, ways, item_bytes);
+    text += table(*where, ways, item_bytes);
+  }
+  return nb::make_tuple(json, text, planned.why_partition, planned.why_block, complaints,
+                        handed_over(traffic_of(planned.plans)));
 }
 
 }  // namespace

@@ -141,25 +141,35 @@ class Plan:
 
 
 def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto", block: int = 0, slices: int = 0,
-         row_lanes: int = 1, ranks_per_node: int = 0, seed: int = 1) -> Plan:
+         row_lanes: int = 1, ranks_per_node: int = 0, seed: int = 1, machine: Any = None, memory: str = "host") -> Plan:
     """The exchange plan of a matrix on so many ranks, proven by the checker; needs neither MPI nor GPUs.
 
     A               as for hostless.Matrix, but none of those and no LinearOperator: the entries are needed
     ranks           that share the rows, contiguously as `hostless plan` deals them out
     partition, route, block, ranks_per_node, seed  as options of hostless.Matrix (docs/options.md)
     slices, row_lanes  are checked as a matrix checks them and change no exchange: they are of the sweep
+    machine         a name of `hostless machine list`, or a machine file: the exchange is priced there by every route, in
+                    `summary["prices"]` and `table`, and route "auto" takes the cheapest
+    memory          where the items lie there: "host", or "gpu", sent from there or by the host
 
-    Errors: UsageError, BadInputError.
+    Errors: UsageError; BadInputError, also where the machine has no data of messages.
     """
     if is_operator(A) and not isinstance(A, np.ndarray):
         raise UsageError(f"a plan of {a_type(A)} (its entries say who reads what, and it shows none). Pass the matrix.")
     rows = rows_of(A, others="")
     check_square(rows.shape)
+    if memory not in ("host", "gpu"):
+        raise UsageError(f"memory={memory!r} (items lie in one of two). Use \"host\" or \"gpu\".")
+    if machine is None and memory != "host":
+        raise UsageError(f"memory={memory!r} without a machine (nothing would be priced). Name one with machine=.")
+    if machine is not None and not os.fspath(machine):
+        raise UsageError("machine='' (no machine has an empty name). Give a name of `hostless machine list`, or a file.")
     choices = _core.Choices()
     set_options(choices, dict(partition=partition, route=route, block=block, slices=slices, row_lanes=row_lanes,
                               ranks_per_node=ranks_per_node, seed=seed))
     check_ranks(small(ranks, "ranks"), "the rows of a plan lie on one or more", "are planned for at once). Plan for fewer.")
-    return Plan(_core.plan(*rows.arrays, choices, ranks), ranks)
+    where = "" if machine is None else os.fspath(machine)
+    return Plan(_core.plan(*rows.arrays, choices, ranks, where, memory == "gpu"), ranks)
 
 
 def command() -> str:

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "bench/patient_wait.hpp"
 
@@ -17,14 +18,14 @@ void check(Burst const& burst, int ranks) {
   for (auto const& [first, second] : burst.pairs)
     for (int rank : {first, second})
       if (rank < 0 || rank >= ranks || !seen.insert(rank).second)
-        throw Error(
-            ErrorCode::usage,
-            fmt::format("rank {} in two pairs or not among {} ranks (each plays once). Use other pairs.",
-                        rank, ranks));
+        throw Error(ErrorCode::usage,
+                    fmt::format("rank {} in two pairs or not among {} (each plays once). Use other pairs.",
+                                rank, counted(ranks, "rank")));
   if (burst.bytes == 0 || burst.messages < 1 || burst.pairs.empty())
     throw Error(ErrorCode::usage,
-                fmt::format("{} pairs, {} messages of {} bytes (there is nothing to time). Use 1 or more.",
-                            burst.pairs.size(), burst.messages, burst.bytes));
+                fmt::format("{}, {} of {} (there is nothing to time). Use 1 or more.",
+                            counted(burst.pairs.size(), "pair"), counted(burst.messages, "message"),
+                            counted(burst.bytes, "byte")));
 }
 
 /// One rank's part of a burst.

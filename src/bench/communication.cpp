@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "bench/patient_wait.hpp"
 #include "hostless/plan/routes.hpp"
@@ -140,16 +141,17 @@ void require_library_sum(Transport& transport) {
 void check_ping_pong(PingPong const& what, int ranks) {
   auto const is_rank = [&](int rank) { return rank >= 0 && rank < ranks; };
   if (!is_rank(what.first) || !is_rank(what.second) || what.first == what.second)
-    throw Error(ErrorCode::usage, fmt::format("ranks {} and {} as a pair among {} ranks (two different ones "
+    throw Error(ErrorCode::usage, fmt::format("ranks {} and {} as a pair among {} (two different ones "
                                               "answer each other). Use more ranks, or another pair.",
-                                              what.first, what.second, ranks));
+                                              what.first, what.second, counted(ranks, "rank")));
   for (std::size_t const bytes : what.bytes)
     if (bytes == 0) throw Error(ErrorCode::usage, "messages of 0 bytes (they bring nothing). Use 1 or more.");
 }
 
 void check_sum_width(int values) {
   if (values < 1 || values > widest_sum)
-    throw Error(ErrorCode::usage, fmt::format("sums of {} values (1 to {} are timed).", values, widest_sum));
+    throw Error(ErrorCode::usage,
+                fmt::format("sums of {} (1 to {} are timed).", counted(values, "value"), widest_sum));
 }
 
 int steps_of(std::size_t bytes, int asked) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "solve/gpu_solver/gpu_loader.hpp"
 #include "solve/gpu_solver/gpu_ranks.hpp"
 #include "solve/gpu_solver/gpu_solver.hpp"
@@ -42,8 +43,8 @@ class DeviceSteps {
     options.limits = protocol.limits;
     group_.together([&] {
       if (what.values < 1 || what.values > gpu::widest_sum)
-        throw Error(ErrorCode::usage,
-                    fmt::format("sums of {} values (one carries 1 to {}).", what.values, gpu::widest_sum));
+        throw Error(ErrorCode::usage, fmt::format("sums of {} (one carries 1 to {}).",
+                                                  counted(what.values, "value"), gpu::widest_sum));
       check_gpu_ranks(matrix, options.run);
       gpu_solver_ = std::make_unique<gpu::GpuSolver>(matrix, options, 0, &what);
     });
@@ -161,10 +162,9 @@ std::vector<DevicePingPong> device_ping_pong(int first, int second, std::vector<
   std::vector<DevicePingPong> all;
   for (std::size_t const size : bytes) {
     if (size == 0 || size % 8 != 0)
-      throw Error(
-          ErrorCode::usage,
-          fmt::format("messages of {} bytes between GPUs (kernels store doubles). Use a multiple of 8.",
-                      size));
+      throw Error(ErrorCode::usage,
+                  fmt::format("messages of {} between GPUs (kernels store doubles). Use a multiple of 8.",
+                              counted(size, "byte")));
     for (bool const by_flagged_words : {true, false}) {
       gpu::PingPongRequest request{first, second, size, by_flagged_words};
       request.warm_up = protocol.warm_up;

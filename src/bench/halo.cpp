@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <span>
 
+#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "bench/known_items.hpp"
 #include "hostless/exchange/exchange.hpp"
@@ -14,13 +17,14 @@ namespace hostless::bench {
 
 void check_halo(Halo const& what, int ranks) {
   if (what.fields < 1 || what.item_bytes < 1)
-    throw Error(ErrorCode::usage, fmt::format("{} fields with items of {} bytes (nothing would move). Use 1 "
-                                              "or more.",
-                                              what.fields, what.item_bytes));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} with items of {} (nothing would move). Use 1 "
+                            "or more.",
+                            counted(what.fields, "field"), counted(what.item_bytes, "byte")));
   if (what.plan.ranks != ranks || static_cast<int>(what.patterns.size()) != ranks)
-    throw Error(ErrorCode::usage, fmt::format("plans of {} ranks, with patterns of {}, among {} (each rank "
+    throw Error(ErrorCode::usage, fmt::format("plans of {}, with patterns of {}, among {} (each rank "
                                               "has one of each). Start as many ranks.",
-                                              what.plan.ranks, what.patterns.size(), ranks));
+                                              counted(what.plan.ranks, "rank"), what.patterns.size(), ranks));
 }
 
 namespace {
@@ -38,6 +42,40 @@ void each_list(std::vector<Pattern>& patterns, Use const& use) {
     use(pattern.position);
   }
 }
+
+/// Barriers and maxima by sums of an exchange, whose deadlines are those of steps: a group's are those of set-up, sixty
+/// times as long.
+class BarrierBySums {
+ public:
+  BarrierBySums(Exchange& exchange, Group const& group)
+      : exchange_(exchange), rank_(group.rank()), ranks_(group.size()) {}
+  void barrier() {
+    double const nothing[] = {0.0};
+    sum(nothing);
+  }
+  double max(double mine) {
+    double most = mine;
+    for (int first = 0; first < ranks_; first += Exchange::widest_sum) {  // each rank's in a place of its own
+      std::array<double, Exchange::widest_sum> values{};
+      if (rank_ >= first && rank_ < first + Exchange::widest_sum)
+        values[static_cast<std::size_t>(rank_ - first)] = mine;
+      most = std::max(most, sum(values));
+    }
+    return most;
+  }
+
+ private:
+  /// The largest of the totals.
+  double sum(std::span<double const> values) {
+    std::array<double, Exchange::widest_sum> totals{};
+    auto const mine = std::span(totals).first(values.size());
+    exchange_.begin_sum(values);
+    if (!exchange_.finish_sum(mine)) lose("between two repeats");
+    return *std::max_element(mine.begin(), mine.end());
+  }
+  Exchange& exchange_;
+  int rank_, ranks_;
+};
 
 void exchange_once(Exchange& exchange) {
   exchange.start();
@@ -107,21 +145,20 @@ HaloTiming halo(Transport& transport, Halo const& what, Protocol const& protocol
     with_sums = std::make_unique<KnownItems>(what, what.plan);
     alone = std::make_unique<KnownItems>(what, alone_plan);
   });
-  {
-    Exchange exchange(transport, what.plan, with_sums->fields(),
-                      {protocol.limits, with_sums->owner(), Reduction::ordered});
-    KnownSums sums(group.rank(), group.size(), 1);
-    auto const step = [&] {
-      exchange_once(exchange);
-      sums.step(exchange);
-    };
-    timing.step = time_steps(group, protocol, step);
-    prove(*with_sums, step);
-    timing.sum_alone = time_steps(group, protocol, [&] { sums.step(exchange); });
-  }
+  Exchange summing(transport, what.plan, with_sums->fields(),
+                   {protocol.limits, with_sums->owner(), Reduction::ordered});
+  BarrierBySums ranks(summing, group);
+  KnownSums sums(group.rank(), group.size(), 1);
+  auto const both = [&] {
+    exchange_once(summing);
+    sums.step(summing);
+  };
+  timing.step = time_steps(ranks, protocol, both);
+  prove(*with_sums, both);
+  timing.sum_alone = time_steps(ranks, protocol, [&] { sums.step(summing); });
   Exchange exchange(transport, alone_plan, alone->fields(), {protocol.limits, alone->owner(), std::nullopt});
   auto const step = [&] { exchange_once(exchange); };
-  timing.alone = time_steps(group, protocol, step);
+  timing.alone = time_steps(ranks, protocol, step);
   prove(*alone, step);
   return timing;
 }

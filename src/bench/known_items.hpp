@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "bench/halo.hpp"
 #include "bench/known.hpp"
 
@@ -25,9 +26,9 @@ class KnownItems {
       : plan_(plan), homes_(homes_of_ghosts(what.patterns, plan.rank)), bytes_(what.item_bytes) {
     if (static_cast<std::int64_t>(homes_.size()) != plan.ghosts)
       throw Error(ErrorCode::usage,
-                  fmt::format("a plan of {} ghosts with patterns of {} (it was made from others). Pass those "
+                  fmt::format("a plan of {} with patterns of {} (it was made from others). Pass those "
                               "that it was made from.",
-                              plan.ghosts, homes_.size()));
+                              counted(plan.ghosts, "ghost"), homes_.size()));
     auto const items = static_cast<std::size_t>(plan.owned + plan.ghosts);
     for (int field = 0; field < what.fields; ++field) memory_->emplace_back(items * bytes_);
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "base/counted.hpp"
 #include "bench/life_part.hpp"
 #include "bench/patient_wait.hpp"
 #include "queue/life_text.hpp"
@@ -209,9 +210,10 @@ void check_life(Life const& what, int ranks) {
   for (int a = 0; a < 2; ++a)
     if (extent[a] < 1 || extent[a] % queue::glider_block != 0 || extent[a] < what.ranks_along[a])
       throw Error(ErrorCode::usage,
-                  fmt::format("{} cells along an axis for {} ranks (a glider has a block of {}, a rank at "
+                  fmt::format("{} along an axis for {} (a glider has a block of {}, a rank at "
                               "least one cell). Use a multiple of {}.",
-                              extent[a], what.ranks_along[a], queue::glider_block, queue::glider_block));
+                              counted(extent[a], "cell"), counted(what.ranks_along[a], "rank"),
+                              queue::glider_block, queue::glider_block));
 }
 
 void square_of(int ranks, int along[2]) {

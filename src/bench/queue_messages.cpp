@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 
+#include "base/counted.hpp"
 #include "bench/communication.hpp"
 #include "bench/known_items.hpp"
 #include "bench/patient_wait.hpp"
@@ -34,10 +35,9 @@ struct End {
 void check_answer(Group& group, QueuePingPong const& what, End const& end, std::int64_t rounds) {
   group.together([&] {
     if (group.rank() != what.first) return;
-    auto const right = static_cast<std::uint8_t>(4 * rounds);
-    if (std::any_of(end.data.begin(), end.data.end(), [&](std::uint8_t b) { return b != right; }))
-      throw wrong(
-          fmt::format("after {} round trips of {} bytes the answer is wrong", rounds, end.data.size()));
+    if (end.data != std::vector(end.data.size(), static_cast<std::uint8_t>(4 * rounds)))
+      throw wrong(fmt::format("after {} of {} the answer is wrong", counted(rounds, "round trip"),
+                              counted(end.data.size(), "byte")));
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/machine/nodes.hpp"
@@ -43,13 +44,12 @@ int device_of_rank(Group& group, StreamWay const& way) {
   group.together([&] {
     int const devices = gpu::exchange_library().devices();
     if (way.gpus > devices)
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} GPUs (this machine has {}). Use --gpus {}.", way.gpus, devices, devices));
+      throw Error(ErrorCode::usage, fmt::format("{} (this machine has {}). Use --gpus {}.",
+                                                counted(way.gpus, "GPU"), devices, devices));
     if (all.here > way.gpus && !way.may_share_gpus)
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} ranks on {} GPUs (some would share one). Use fewer ranks, "
-                              "or --oversubscribe to test.",
-                              all.here, way.gpus));
+      throw Error(ErrorCode::usage, fmt::format("{} on {} (some would share one). Use fewer ranks, "
+                                                "or --oversubscribe to test.",
+                                                counted(all.here, "rank"), counted(way.gpus, "GPU")));
   });
   return all.before % way.gpus;
 }

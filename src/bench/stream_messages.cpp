@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "base/counted.hpp"
 #include "bench/communication.hpp"
 #include "bench/known.hpp"
 #include "queue/gpu/message_library.hpp"
@@ -172,7 +173,8 @@ PeerPingPongTiming time_pair(Group& group, Communicator& communicator, PeerPingP
   bool const wrong_here = takes_part && !pair->is_right(trips);
   group.together([&] {
     if (wrong_here)
-      throw wrong(fmt::format("after {} round trips of {} bytes the answer is wrong", trips, timing.bytes));
+      throw wrong(fmt::format("after {} of {} the answer is wrong", counted(trips, "round trip"),
+                              counted(timing.bytes, "byte")));
   });
   return timing;
 }

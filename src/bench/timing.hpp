@@ -79,10 +79,11 @@ class UntilFailed {
 
 /// prepare() before all ranks meet, not timed; then run(steps), which is over when they are done.
 ///
+/// group  a Group, or what else has barrier() and max(double) of all ranks and ends earlier where one is lost
 /// Collective.
 /// Errors  peer_lost  a rank did not come to the beginning or to the end of a repeat; all that both throw
-template <class Prepare, class Run>
-Timing time_runs(Group& group, Protocol const& protocol, Prepare&& prepare, Run&& run) {
+template <class Ranks, class Prepare, class Run>
+Timing time_runs(Ranks& group, Protocol const& protocol, Prepare&& prepare, Run&& run) {
   auto const timed = [&](int steps) {
     prepare();
     group.barrier();
@@ -99,8 +100,8 @@ Timing time_runs(Group& group, Protocol const& protocol, Prepare&& prepare, Run&
 }
 
 /// As time_runs, a step after the other.
-template <class Step>
-Timing time_steps(Group& group, Protocol const& protocol, Step&& step) {
+template <class Ranks, class Step>
+Timing time_steps(Ranks& group, Protocol const& protocol, Step&& step) {
   for (int k = 0; k < protocol.warm_up; ++k) step();
   Protocol warm = protocol;
   warm.warm_up = 0;

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/counted.hpp"
 #include "hostless/plan/shape.hpp"
 #include "plan/index.hpp"
 #include "plan/pieces.hpp"
@@ -44,8 +45,8 @@ std::string reason_flaw(Message const& message, Known const& known, bool outgoin
   if (other == others.end() || (outgoing ? other->second->source : other->second->target) != peer)
     return fmt::format("answer: {} is no message of the opposite direction", message.answer);
   if (message.reuse_guarantee == ReuseGuarantee::credit && other->second->items != 0)
-    return fmt::format("answer: {} is to be a credit and carries {} items", message.answer,
-                       other->second->items);
+    return fmt::format("answer: {} is to be a credit and carries {}", message.answer,
+                       counted(other->second->items, "item"));
   return {};
 }
 

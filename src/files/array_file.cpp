@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "files/array_runs.hpp"
+#include "files/content/same_content.hpp"
 #include "files/npy.hpp"
 #include "hostless/base/error.hpp"
 
@@ -122,11 +123,14 @@ void check_part(std::string const& path, ArrayForm const& form, ArrayPart const&
 
 ArrayForm array_form(Group& group, std::string const& path) {
   ArrayForm form;
+  files::ContentMark mark;
   group.together([&] {
     File const file = File::to_read(path);
     files::FileSource source(file);
     form = files::form_of(files::npy_array(source), path);
+    if (group.size() > 1) mark = files::mark_of(file);
   });
+  files::require_same_content(group, path, mark);
   return form;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
 #include "plan/index.hpp"
@@ -24,13 +25,15 @@ void require_countable(std::vector<Pattern> const& patterns, NodeMap const& node
                        ItemWeights const& weights) {
   std::string problem = flaw(nodes);
   if (problem.empty() && patterns.size() != nodes.node.size())
-    problem = fmt::format("{} patterns for {} ranks", patterns.size(), nodes.node.size());
+    problem =
+        fmt::format("{} for {}", counted(patterns.size(), "pattern"), counted(nodes.node.size(), "rank"));
   if (problem.empty()) problem = flaw(patterns);
   if (problem.empty() && !weights.empty() && weights.size() != patterns.size())
-    problem = fmt::format("weights of {} ranks for {}", weights.size(), patterns.size());
+    problem = fmt::format("weights of {} for {}", counted(weights.size(), "rank"), patterns.size());
   for (std::size_t r = 0; problem.empty() && r < weights.size(); ++r)
     if (std::ssize(weights[r]) != patterns[r].owned)
-      problem = fmt::format("weights[{}]: {} for {} items", r, weights[r].size(), patterns[r].owned);
+      problem =
+          fmt::format("weights[{}]: {} for {}", r, weights[r].size(), counted(patterns[r].owned, "item"));
     else if (std::any_of(weights[r].begin(), weights[r].end(), [](std::int64_t w) { return w < 1; }))
       problem = fmt::format("weights[{}]: one below 1", r);
   if (!problem.empty()) cannot_count(problem);
@@ -88,7 +91,8 @@ bool cuts_items(Route route) { return route == Route::split || route == Route::l
 
 ExchangeCounts count_exchange(std::vector<ExchangePlan> const& plans) {
   if (plans.empty() || std::ssize(plans) != plans.front().ranks)
-    cannot_count(fmt::format("{} plans of {} ranks", plans.size(), plans.empty() ? 0 : plans.front().ranks));
+    cannot_count(fmt::format("{} of {}", counted(plans.size(), "plan"),
+                             counted(plans.empty() ? 0 : plans.front().ranks, "rank")));
   ExchangeCounts counts{plans.front().route, plans.front().nodes, {}, {}, stages_of(plans.front())};
   for (ExchangePlan const& plan : plans) {
     if (auto const position = &plan - plans.data();

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"
 #include "plan/index.hpp"
@@ -78,10 +79,11 @@ void check_depth(BoxPartition const& partition, std::array<std::int64_t, 3> dept
       throw Error(
           ErrorCode::usage,
           fmt::format(
-              "a halo of {} cells along axis {}, where the thinnest of {} boxes has {} (its cells would come "
+              "a halo of {} along axis {}, where the thinnest of {} has {} (its cells would come "
               "from more than the neighbour). Use fewer steps between two exchanges, or fewer ranks along "
               "this axis.",
-              depth[at(a)], a, partition.ranks_along[at(a)], partition.thinnest(a)));
+              counted(depth[at(a)], "cell"), a, counted(partition.ranks_along[at(a)], "box", "boxes"),
+              partition.thinnest(a)));
   }
 }
 
@@ -169,10 +171,9 @@ std::array<int, 3> least_surface(Grid const& grid, std::array<int, 3> radius, in
     std::copy_if(n.begin(), n.end(), std::back_inserter(axes),
                  [](std::int64_t extent) { return extent > 1; });
     if (axes.empty()) axes.push_back(1);
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("{} ranks for a grid of {} cells (no {} boxes have a cell each). Use fewer ranks.", ranks,
-                    fmt::join(axes, " x "), ranks));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} for a grid of {} cells (no {} boxes have a cell each). Use fewer ranks.",
+                            counted(ranks, "rank"), fmt::join(axes, " x "), ranks));
   }
   return best;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "hostless/plan/shape.hpp"
 #include "plan/index.hpp"
 #include "plan/simulation.hpp"
@@ -12,7 +13,8 @@ namespace {
 /// What every later step relies on; a text if it does not hold.
 std::string set_flaw(std::vector<ExchangePlan> const& plans, std::vector<Pattern> const& patterns) {
   if (plans.empty() || plans.size() != patterns.size())
-    return fmt::format("{} plans and {} patterns, must be one of each a rank", plans.size(), patterns.size());
+    return fmt::format("{} and {}, must be one of each a rank", counted(plans.size(), "plan"),
+                       counted(patterns.size(), "pattern"));
   if (std::string text = flaw(patterns); !text.empty()) return text;
   for (std::size_t r = 0; r < plans.size(); ++r) {
     ExchangePlan const& plan = plans[r];
@@ -20,7 +22,7 @@ std::string set_flaw(std::vector<ExchangePlan> const& plans, std::vector<Pattern
     if (plan.rank != static_cast<Rank>(r))
       return fmt::format("plans[{}].rank: {} is not {}", r, plan.rank, r);
     if (plan.ranks != static_cast<int>(plans.size()))
-      return fmt::format("plans[{}].ranks: {} in a set of {} plans", r, plan.ranks, plans.size());
+      return fmt::format("plans[{}].ranks: {} in a set of {}", r, plan.ranks, counted(plans.size(), "plan"));
     if (plan.fingerprint != plans[0].fingerprint || plan.route != plans[0].route ||
         plan.nodes.node != plans[0].nodes.node || plan.nodes.socket != plans[0].nodes.socket ||
         plan.nodes.device != plans[0].nodes.device)
@@ -31,7 +33,8 @@ std::string set_flaw(std::vector<ExchangePlan> const& plans, std::vector<Pattern
     if (plan.receive == 0 && !patterns[r].position.empty())
       return fmt::format("plans[{}].receive: 0, but the pattern gives ghosts an order of their own", r);
     if (plan.owned != patterns[r].owned)
-      return fmt::format("plans[{}].owned: {} items, the pattern owns {}", r, plan.owned, patterns[r].owned);
+      return fmt::format("plans[{}].owned: {}, the pattern owns {}", r, counted(plan.owned, "item"),
+                         patterns[r].owned);
   }
   return {};
 }
@@ -180,8 +183,8 @@ void prove_reasons(std::vector<ExchangePlan> const& plans, Wiring const& wiring,
       complaints.add(6, source, "message {} relies on message {}, which is not of the opposite direction", id,
                      message.answer);
     else if (message.reuse_guarantee == ReuseGuarantee::credit && answer.items != 0)
-      complaints.add(6, source, "message {} relies on the credit {}, which carries {} items", id,
-                     message.answer, answer.items);
+      complaints.add(6, source, "message {} relies on the credit {}, which carries {}", id, message.answer,
+                     counted(answer.items, "item"));
     else if (epochs < 2 && message.items > 0 && !before[at(source)][proof->second.in.stage][wired.out.stage])
       complaints.add(
           6, source,

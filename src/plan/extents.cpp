@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
@@ -246,7 +247,7 @@ std::string shared_flaw(std::vector<Extent> const& ghosts) {
 
 void require_owned(Rank rank, Pattern const& pattern, Extents const& mine) {
   if (mine.owned.size() != at(pattern.owned))
-    refuse_extents(rank, fmt::format("owned: {} of {} items", mine.owned.size(), pattern.owned));
+    refuse_extents(rank, fmt::format("owned: {} of {}", mine.owned.size(), counted(pattern.owned, "item")));
   if (std::string const text = extents_flaw(mine.owned, mine.send_units); !text.empty())
     refuse_extents(rank, "owned" + text);
   for (std::int32_t const item : pattern.item)
@@ -264,8 +265,8 @@ void require_ghosts(ExchangePlan const& plan, Extents const& mine) {
 void require_plans(std::vector<ExchangePlan> const& plans, std::vector<Pattern> const& patterns,
                    std::vector<Extents> const& extents) {
   if (plans.empty() || extents.size() != patterns.size())
-    refuse(
-        fmt::format("{} plans, {} patterns and {} extents", plans.size(), patterns.size(), extents.size()));
+    refuse(fmt::format("{}, {} and {}", counted(plans.size(), "plan"), counted(patterns.size(), "pattern"),
+                       counted(extents.size(), "extent")));
   if (std::string const text = flaw(patterns); !text.empty()) refuse(text);
   for (std::size_t r = 0; r < extents.size(); ++r)
     require_owned(static_cast<Rank>(r), patterns[r], extents[r]);

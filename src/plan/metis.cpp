@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
 #include "plan/metis_signals.hpp"
@@ -143,12 +144,11 @@ std::vector<std::int32_t> run_metis(MetisGraph graph, int parts, int seed) {
   }
   if (call->no_thread) refuse_without_thread();
   if (call->status != METIS_OK)
-    throw Error(
-        ErrorCode::environment,
-        fmt::format("METIS could not split {} vertices into {} parts: {} (no partition, no plan). Use a "
-                    "contiguous partition or one from a file",
-                    vertices, parts,
-                    call->status == METIS_ERROR_MEMORY ? "out of memory" : "it reported an error"));
+    throw Error(ErrorCode::environment,
+                fmt::format("METIS could not split {} into {}: {} (no partition, no plan). Use a "
+                            "contiguous partition or one from a file",
+                            counted(vertices, "vertex", "vertices"), counted(parts, "part"),
+                            call->status == METIS_ERROR_MEMORY ? "out of memory" : "it reported an error"));
   return {call->part.begin(), call->part.end()};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -19,11 +20,10 @@ std::vector<Rank> NodeMap::ranks_of(int which) const {
 
 NodeMap NodeMap::blocks(int ranks, int per_node) {
   if (ranks < 1 || per_node < 1)
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("{} ranks with {} ranks on a node (both must be at least 1). Give positive numbers "
-                    "for ranks and ranks per node",
-                    ranks, per_node));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} with {} on a node (both must be at least 1). Give positive numbers "
+                            "for ranks and ranks per node",
+                            counted(ranks, "rank"), counted(per_node, "rank")));
   NodeMap map;
   map.node.resize(static_cast<std::size_t>(ranks));
   for (Rank r = 0; r < ranks; ++r) map.node[static_cast<std::size_t>(r)] = r / per_node;

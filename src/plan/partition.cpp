@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/setup_watch.hpp"
 #include "base/whole_file.hpp"
@@ -31,10 +32,9 @@ void require_graph(std::span<std::int64_t const> first, std::span<std::int32_t c
   if (!good)
     throw Error(
         ErrorCode::usage,
-        fmt::format(
-            "a graph of {} vertices and {} neighbours is not well formed (offsets must rise from 0 to "
-            "the number of neighbours, which must be vertices). Pass the pattern of a square matrix",
-            vertices, neighbour.size()));
+        fmt::format("a graph of {} and {} is not well formed (offsets must rise from 0 to "
+                    "the number of neighbours, which must be vertices). Pass the pattern of a square matrix",
+                    counted(vertices, "vertex", "vertices"), counted(neighbour.size(), "neighbour")));
 }
 
 /// The union of the graph and its transpose, without loops and repeats.
@@ -178,9 +178,9 @@ std::vector<std::int32_t> read_partition(std::string const& path, std::int64_t v
   if (static_cast<std::int64_t>(part.size()) != vertices)
     throw Error(
         ErrorCode::bad_input,
-        fmt::format("{}:{}: the file ends after {} of {} lines (one part number a row). Use the partition of "
+        fmt::format("{}:{}: the file ends after {} of {} (one part number a row). Use the partition of "
                     "this matrix.",
-                    path, part.size(), part.size(), vertices));
+                    path, part.size(), part.size(), counted(vertices, "line")));
   return part;
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
@@ -342,10 +343,12 @@ std::string dies_flaw(Route route, DieLinks const& links, NodeMap const& nodes) 
   for (int const node : nodes.node) ++ranks[at(node)];
   int const most = *std::max_element(ranks.begin(), ranks.end());
   if (links.dies < most || links.dies > 1024)
-    return fmt::format("options.dies: {} dies where a node has {} ranks", links.dies, most);
+    return fmt::format("options.dies: {} where a node has {}", counted(links.dies, "die"),
+                       counted(most, "rank"));
   for (auto const* table : {&links.links, &links.hops}) {
     if (table->size() != at(links.dies) * at(links.dies))
-      return fmt::format("options.dies: a table of {} numbers for {} dies", table->size(), links.dies);
+      return fmt::format("options.dies: a table of {} for {}", counted(table->size(), "number"),
+                         counted(links.dies, "die"));
     for (int const number : *table)
       if (number < 0 || number > 1000)
         return fmt::format("options.dies: {} links or hops, must be 0 to 1000", number);
@@ -360,7 +363,8 @@ void require_fit(Route route, std::vector<Pattern> const& patterns, NodeMap cons
   if (problem.empty()) problem = options_flaw(route, options);
   if (problem.empty()) problem = flaw(route, options, nodes);
   if (problem.empty() && patterns.size() != nodes.node.size())
-    problem = fmt::format("{} patterns for {} ranks", patterns.size(), nodes.node.size());
+    problem =
+        fmt::format("{} for {}", counted(patterns.size(), "pattern"), counted(nodes.node.size(), "rank"));
   if (problem.empty()) problem = flaw(patterns);
   for (std::size_t r = 0; problem.empty() && r < patterns.size(); ++r)
     if (!patterns[r].position.empty() && !options.apart)
@@ -435,7 +439,7 @@ std::vector<std::pair<Step, int>> steps_of(Route route, bool by_socket) {
 
 std::string flaw(Route route, PlanOptions const& options, NodeMap const& nodes) {
   if (options.message_cap < 1)
-    return fmt::format("options.message_cap: {} items, must be at least 1", options.message_cap);
+    return fmt::format("options.message_cap: {}, must be at least 1", counted(options.message_cap, "item"));
   if (options.by_socket && route != Route::three_step)
     return fmt::format("options.by_socket: of no use to route {}", name(route));
   return dies_flaw(route, options.dies, nodes);
@@ -447,9 +451,8 @@ std::vector<ExchangePlan> plans_beside(Route route, std::vector<Pattern> const& 
                                        NodeMap const& nodes, Rank rank, PlanOptions const& options) {
   Network net = scan(route, patterns, nodes, options);
   if (rank < 0 || rank >= nodes.ranks())
-    throw Error(ErrorCode::usage,
-                fmt::format("no plan for rank {} (there are {} ranks). Pass a rank of the node map", rank,
-                            nodes.ranks()));
+    throw Error(ErrorCode::usage, fmt::format("no plan for rank {} (the node map has {}). Pass one of them",
+                                              rank, counted(nodes.ranks(), "rank")));
   // The far end of a message is where the partner's layout puts it, so the partners are laid out as well.
   std::set<Rank> partners;
   for (std::size_t w : net.out[at(rank)]) partners.insert(net.all[w].target);

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "base/counted.hpp"
+
 namespace hostless {
 namespace {
 
@@ -20,8 +22,9 @@ std::string pattern_flaw(Pattern const& pattern, int ranks) {
   if (pattern.owned < 0 || pattern.owned > most_items)
     return fmt::format("owned: {} is not in [0, {}]", pattern.owned, most_items);
   if (pattern.first.size() != pattern.item.size() + 1)
-    return fmt::format("first: {} entries for {} items, must be one more", pattern.first.size(),
-                       pattern.item.size());
+    return fmt::format("first: {} for {}, must be one more",
+                       counted(pattern.first.size(), "entry", "entries"),
+                       counted(pattern.item.size(), "item"));
   if (pattern.first.front() != 0) return fmt::format("first[0]: {} is not 0", pattern.first.front());
   if (pattern.first.back() != static_cast<std::int64_t>(pattern.receiver.size()))
     return fmt::format("first[{}]: {} is not the number of receivers, {}", pattern.item.size(),
@@ -52,17 +55,18 @@ std::string pieces_flaw(Pieces const& pieces, ExchangePlan const& plan) {
   if (pieces.first < 0 || pieces.first > size)
     return fmt::format("first: {} is not in the buffer's [0, {}]", pieces.first, size);
   if (!pieces.index.empty() && (pieces.count != 0 || pieces.rows != 1 || pieces.stride != 0))
-    return fmt::format("index: a list of items beside a box of {} rows of {} items, {} apart", pieces.rows,
-                       pieces.count, pieces.stride);
+    return fmt::format("index: a list of items beside a box of {} of {}, {} apart",
+                       counted(pieces.rows, "row"), counted(pieces.count, "item"), pieces.stride);
   if (pieces.index.empty()) {
     if (pieces.count < 0 || pieces.rows < 1)
-      return fmt::format("count: a box of {} rows of {} items", pieces.rows, pieces.count);
+      return fmt::format("count: a box of {} of {}", counted(pieces.rows, "row"),
+                         counted(pieces.count, "item"));
     if (pieces.rows == 1 && pieces.stride != 0)
       return fmt::format("stride: {} between the rows of a box of one row (0 is meant)", pieces.stride);
     if (pieces.rows > 1 && pieces.stride < pieces.count)
-      return fmt::format("stride: {} makes rows of {} items overlap", pieces.stride, pieces.count);
+      return fmt::format("stride: {} makes rows of {} overlap", pieces.stride, counted(pieces.count, "item"));
     if (pieces.first + std::int64_t{pieces.rows - 1} * pieces.stride + pieces.count > size)
-      return fmt::format("count: the box ends behind the buffer's {} items", size);
+      return fmt::format("count: the box ends behind the buffer's {}", counted(size, "item"));
   }
   for (std::size_t k = 0; k < pieces.index.size(); ++k) {
     std::int64_t const offset = pieces.first + pieces.index[k];
@@ -78,7 +82,7 @@ std::string move_flaw(Move const& move, ExchangePlan const& plan) {
   if (std::string text = pieces_flaw(move.from, plan); !text.empty()) return "from." + text;
   if (std::string text = pieces_flaw(move.to, plan); !text.empty()) return "to." + text;
   if (move.from.items() != move.to.items())
-    return fmt::format("to: takes {} items of {}", move.to.items(), move.from.items());
+    return fmt::format("to: takes {} of {}", counted(move.to.items(), "item"), move.from.items());
   return {};
 }
 
@@ -97,8 +101,8 @@ std::string message_flaw(Message const& message, ExchangePlan const& plan, bool 
     return fmt::format("{}: buffer {} does not exist", outgoing ? "from" : "to", buffer);
   std::int64_t const size = plan.buffers[static_cast<std::size_t>(buffer)].items;
   if (message.items < 0 || message.items > size || first < 0 || first > size - message.items)
-    return fmt::format("items: {} items from {} on do not fit into the {} of buffer {}", message.items, first,
-                       size, buffer);
+    return fmt::format("items: {} from {} on do not fit into the {} of buffer {}",
+                       counted(message.items, "item"), first, size, buffer);
   Locality const locality = locality_between(plan.nodes, message.source, message.target);
   if (message.locality != locality)
     return fmt::format(
@@ -146,14 +150,16 @@ std::string buffers_flaw(ExchangePlan const& plan) {
       return fmt::format("buffers[{}].epochs: {} is neither 1 nor 2", k, buffer.epochs);
   }
   if (plan.receive == 0 && plan.buffers[0].items != plan.owned + plan.ghosts)
-    return fmt::format("buffers[0].items: {} is not {} owned items and {} ghosts", plan.buffers[0].items,
-                       plan.owned, plan.ghosts);
+    return fmt::format("buffers[0].items: {} is not {} and {}", plan.buffers[0].items,
+                       counted(plan.owned, "owned item"), counted(plan.ghosts, "ghost"));
   if (plan.receive == 0) return {};
   if (plan.buffers[0].items != plan.owned)
-    return fmt::format("buffers[0].items: {} is not {} owned items", plan.buffers[0].items, plan.owned);
+    return fmt::format("buffers[0].items: {} is not {}", plan.buffers[0].items,
+                       counted(plan.owned, "owned item"));
   if (plan.buffers.size() < 2) return "buffers: buffer 1, that of the ghosts, is missing";
   if (plan.buffers[1].items != plan.ghosts)
-    return fmt::format("buffers[1].items: {} is not {} ghosts", plan.buffers[1].items, plan.ghosts);
+    return fmt::format("buffers[1].items: {} is not {}", plan.buffers[1].items,
+                       counted(plan.ghosts, "ghost"));
   return {};
 }
 
@@ -168,7 +174,8 @@ std::string positions_flaw(std::vector<Pattern> const& patterns) {
     auto const& position = patterns[r].position;
     if (position.empty()) continue;
     if (position.size() != ghosts[r])
-      return fmt::format("patterns[{}].position: {} entries for {} ghosts", r, position.size(), ghosts[r]);
+      return fmt::format("patterns[{}].position: {} for {}", r, counted(position.size(), "entry", "entries"),
+                         counted(ghosts[r], "ghost"));
     std::vector<char> taken(ghosts[r], 0);
     for (std::size_t g = 0; g < position.size(); ++g) {
       if (position[g] < 0 || static_cast<std::size_t>(position[g]) >= ghosts[r])
@@ -187,8 +194,8 @@ std::string flaw(NodeMap const& nodes) {
   std::size_t const ranks = nodes.node.size();
   if (ranks == 0) return "node: there are no ranks";
   if (nodes.socket.size() != ranks || nodes.device.size() != ranks)
-    return fmt::format("socket: {} nodes, {} sockets and {} devices, must be one of each a rank", ranks,
-                       nodes.socket.size(), nodes.device.size());
+    return fmt::format("socket: {}, {} and {}, must be one of each a rank", counted(ranks, "node"),
+                       counted(nodes.socket.size(), "socket"), counted(nodes.device.size(), "device"));
   std::vector<char> used(ranks, 0);
   int highest = -1;
   for (std::size_t r = 0; r < ranks; ++r) {
@@ -217,12 +224,12 @@ std::string flaw(ExchangePlan const& plan) {
     return fmt::format("version: {} is not {}", plan.version, ExchangePlan::current_version);
   if (std::string text = flaw(plan.nodes); !text.empty()) return "nodes." + text;
   if (plan.ranks != plan.nodes.ranks())
-    return fmt::format("ranks: {} ranks on a node map of {}", plan.ranks, plan.nodes.ranks());
+    return fmt::format("ranks: {} on a node map of {}", counted(plan.ranks, "rank"), plan.nodes.ranks());
   if (!is_rank(plan.rank, plan.ranks))
     return fmt::format("rank: {} is not in [0, {})", plan.rank, plan.ranks);
   if (plan.owned < 0 || plan.owned > most_items || plan.ghosts < 0 || plan.ghosts > most_items - plan.owned)
-    return fmt::format("owned: {} owned items and {} ghosts are not in [0, {}] together", plan.owned,
-                       plan.ghosts, most_items);
+    return fmt::format("owned: {} and {} are not in [0, {}] together", counted(plan.owned, "owned item"),
+                       counted(plan.ghosts, "ghost"), most_items);
   if (plan.receive != 0 && plan.receive != 1)
     return fmt::format("receive: buffer {} is neither 0 nor 1", plan.receive);
   std::int64_t const most_below = plan.receive == 0 ? plan.ghosts : 0;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/whole_file.hpp"
@@ -237,7 +238,8 @@ std::string named_flaw(PlanSet const& set) {
   if (set.named.empty()) return {};
   if (set.options.apart) return "named: ghosts apart from the owned items lie as their patterns say";
   if (set.named.size() != set.plans.size())
-    return fmt::format("named: {} lists for {} ranks", set.named.size(), set.plans.size());
+    return fmt::format("named: {} for {}", counted(set.named.size(), "list"),
+                       counted(set.plans.size(), "rank"));
   for (std::size_t r = 0; r < set.named.size(); ++r) {
     std::vector<std::int32_t> sorted = set.named[r];
     std::sort(sorted.begin(), sorted.end());
@@ -261,9 +263,9 @@ std::string write_plans(PlanSet const& set) {
            set.plans[r].nodes.node == set.plans[0].nodes.node;
   if (!good)
     throw Error(ErrorCode::usage,
-                fmt::format("cannot write {} plans and {} patterns (a set has one of each a rank, in "
+                fmt::format("cannot write {} and {} (a set has one of each a rank, in "
                             "order, of one route). Pass the plans of all ranks",
-                            ranks, set.patterns.size()));
+                            counted(ranks, "plan"), counted(set.patterns.size(), "pattern")));
   if (std::string const problem = named_flaw(set); !problem.empty())
     throw Error(ErrorCode::usage, "cannot write plans whose " + problem);
   ExchangePlan const& any = set.plans.front();
@@ -320,9 +322,9 @@ PlanSet read_plans(std::string_view text, std::string const& file) {
   JsonCursor const patterns = root.at("patterns"), plans = root.at("plans");
   // One of each a rank; the node map is copied for every rank, so this stands in front of it.
   if (patterns.size() != common.nodes.node.size())
-    patterns.complain(fmt::format("{} for {} ranks", patterns.size(), common.ranks));
+    patterns.complain(fmt::format("{} for {}", patterns.size(), counted(common.ranks, "rank")));
   if (plans.size() != common.nodes.node.size())
-    plans.complain(fmt::format("{} for {} ranks", plans.size(), common.ranks));
+    plans.complain(fmt::format("{} for {}", plans.size(), counted(common.ranks, "rank")));
   for (std::size_t k = 0; k < patterns.size(); ++k) set.patterns.push_back(pattern_at(patterns.at(k)));
   if (std::string problem = flaw(set.patterns); !problem.empty()) root.complain(problem);
   for (std::size_t k = 0; k < plans.size(); ++k) {

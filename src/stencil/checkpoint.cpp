@@ -10,9 +10,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "files/array_runs.hpp"
 #include "files/byte_source.hpp"
+#include "files/content/same_content.hpp"
 #include "hostless/base/error.hpp"
 #include "stencil/array_axes.hpp"
 
@@ -138,10 +140,13 @@ Head read_head(File const& file) {
   return head;
 }
 
+// Tells it from every other: its head has the checksums of all fields.
+files::ContentMark mark_of(File const& file, Head const& head) { return {file.size(), head[checksum_at]}; }
+
 // Values of 8 bytes as numbers, which those of named stencils are.
 std::string shown(std::vector<std::byte> const& parameters) {
   if (parameters.empty()) return "none";
-  if (parameters.size() % sizeof(double) != 0) return fmt::format("{} bytes", parameters.size());
+  if (parameters.size() % sizeof(double) != 0) return counted(parameters.size(), "byte");
   std::vector<double> values(parameters.size() / sizeof(double));
   std::memcpy(values.data(), parameters.data(), parameters.size());
   return fmt::format("{}", fmt::join(values, ", "));
@@ -256,8 +261,11 @@ void write_stencil_checkpoint(Group& group, std::string const& path, CellStepper
 
 StencilCheckpointGrid read_stencil_checkpoint_grid(Group& group, std::string const& path) {
   StencilCheckpointGrid grid;
+  files::ContentMark mark;
   group.together([&] {
-    Head const head = read_head(File::to_read(path));
+    File const file = File::to_read(path);
+    Head const head = read_head(file);
+    mark = mark_of(file, head);
     if (head[axes_at] < 1 || head[axes_at] > 3 || (head[value_bytes_at] != 4 && head[value_bytes_at] != 8))
       damaged(path, "its grid is none");
     grid.stencil = head.name();
@@ -278,6 +286,7 @@ StencilCheckpointGrid read_stencil_checkpoint_grid(Group& group, std::string con
     if (!grid.parameters.empty())
       std::memcpy(grid.parameters.data(), parameters.data(), grid.parameters.size() * sizeof(double));
   });
+  files::require_same_content(group, path, mark);
   return grid;
 }
 
@@ -288,17 +297,19 @@ std::int64_t read_stencil_checkpoint(Group& group, std::string const& path, Cell
     group.together([&] { there.emplace(run, kernel); });
     Fields& fields = *there;
     Head head;
+    files::ContentMark mark;
     group.together([&] {
       File const file = File::to_read(path);
       head = read_head(file);
+      mark = mark_of(file, head);
       check_same(path, head, head_for(run, kernel, Words(static_cast<std::size_t>(kernel.fields), 0)));
       std::int64_t const wanted = head.data() + kernel.fields * fields.bytes;
       if (file.size() != wanted)
-        files::refuse(path,
-                      fmt::format("has {} bytes where {} are needed (the checkpoint is cut short or has "
-                                  "too much). Use an older one.",
-                                  file.size(), wanted));
+        files::refuse(path, fmt::format("has {} where {} are needed (the checkpoint is cut short or has "
+                                        "too much). Use an older one.",
+                                        counted(file.size(), "byte"), wanted));
     });
+    files::require_same_content(group, path, mark);  // of other steps, where all else may be equal
     for (int f = 0; f < kernel.fields; ++f) {
       group.together([&] {
         File const file = File::to_read(path);

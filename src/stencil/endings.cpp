@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -13,8 +14,8 @@ void check_stop(std::int64_t steps, StencilStop const& stop) {
   if (steps < 0 || stop.every < 0 || !(stop.tolerance >= 0))
     throw Error(
         ErrorCode::usage,
-        fmt::format("{} steps, a look every {} and a tolerance of {} (none can be negative). Give 0 or more.",
-                    steps, stop.every, stop.tolerance));
+        fmt::format("{}, a look every {} and a tolerance of {} (none can be negative). Give 0 or more.",
+                    counted(steps, "step"), stop.every, stop.tolerance));
   if (stop.tolerance > 0 && stop.every == 0)
     throw Error(ErrorCode::usage,
                 fmt::format("a tolerance of {} and no looks at what a step changed (nothing would be "

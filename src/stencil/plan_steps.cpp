@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "stencil/array_axes.hpp"
 
@@ -61,13 +62,15 @@ char const* or_fewer_ranks(BoxPartition const& partition, StencilKernel const& k
 [[noreturn]] void refuse_block_steps(BoxPartition const& partition, StencilKernel const& kernel,
                                      StencilOptions const& options, int most) {
   if (options.block_steps <= most)
-    throw Error(ErrorCode::usage, fmt::format("{} steps in one pass, {} between two exchanges (a pass needs "
-                                              "the halo of all its steps). Use a depth of at least {}.",
-                                              options.block_steps, options.depth, options.block_steps));
-  throw Error(ErrorCode::usage,
-              fmt::format("{} steps in one pass, where the thinnest box allows {} between two exchanges (a "
-                          "pass needs the halo of all its steps). Use block steps of at most {}{}.",
-                          options.block_steps, most, most, or_fewer_ranks(partition, kernel)));
+    throw Error(ErrorCode::usage,
+                fmt::format("{} in one pass, {} between two exchanges (a pass needs "
+                            "the halo of all its steps). Use a depth of at least {}.",
+                            counted(options.block_steps, "step"), options.depth, options.block_steps));
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("{} in one pass, where the thinnest box allows {} between two exchanges (a "
+                  "pass needs the halo of all its steps). Use block steps of at most {}{}.",
+                  counted(options.block_steps, "step"), most, most, or_fewer_ranks(partition, kernel)));
 }
 
 bool has_room(Grid const& grid, StencilKernel const& kernel, int ranks, int depth) {
@@ -109,9 +112,9 @@ StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& ker
                         : "Use a larger grid, or another boundary than periodic"));
   if (options.depth > most)
     throw Error(ErrorCode::usage,
-                fmt::format("{} steps between two exchanges, where the thinnest box allows {} (a deeper halo "
+                fmt::format("{} between two exchanges, where the thinnest box allows {} (a deeper halo "
                             "would come from more than the neighbour). Use a depth of at most {}{}.",
-                            options.depth, most, most, or_fewer_ranks(partition, kernel)));
+                            counted(options.depth, "step"), most, most, or_fewer_ranks(partition, kernel)));
   int const wanted_block = box_bytes(partition, kernel) <= cache_bytes ? 1 : kernel.axes == 3 ? 8 : 16;
   StepsChosen chosen;
   chosen.depth = options.depth > 0 ? options.depth

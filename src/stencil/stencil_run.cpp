@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/machine/topology.hpp"
 #include "hostless/stencil/stencil.hpp"
@@ -396,9 +397,9 @@ StencilRun::StencilRun(Transport& transport, Grid const& grid, StencilKernel con
     check_kernel(kernel);
     check_grid(grid, kernel);
     if (options.depth < 0 || options.block_steps < 0)
-      throw Error(ErrorCode::usage, fmt::format("{} steps between two exchanges, {} in one pass (neither can "
+      throw Error(ErrorCode::usage, fmt::format("{} between two exchanges, {} in one pass (neither can "
                                                 "be negative). Use 0 to have them chosen.",
-                                                options.depth, options.block_steps));
+                                                counted(options.depth, "step"), options.block_steps));
     hash = hash_of(grid, kernel, options);
   });
   std::uint64_t const of_first = group.all_gather(hash)[0];

@@ -3,6 +3,8 @@
 #include <exception>
 #include <new>
 
+#include "base/counted.hpp"
+
 namespace hostless {
 
 Bytes Group::broadcast(Bytes const& mine, int root) {
@@ -19,15 +21,15 @@ std::vector<Bytes> Group::all_gather_bytes(Bytes const& mine) {
 
 void Group::check_room(std::size_t block_bytes, std::size_t all_bytes) const {
   if (all_bytes == block_bytes * static_cast<std::size_t>(size())) return;
-  throw Error(ErrorCode::usage, "all_gather_blocks got room for " + std::to_string(all_bytes) + " bytes (" +
-                                    std::to_string(size()) + " blocks of " + std::to_string(block_bytes) +
-                                    " arrive). Give it exactly that.");
+  throw Error(ErrorCode::usage, "all_gather_blocks got room for " + counted(all_bytes, "byte") +
+                                    ", not for " + counted(size(), "block") + " of " +
+                                    std::to_string(block_bytes) + " (as many arrive). Give it exactly that.");
 }
 
 void Group::check_buffers(std::size_t buffers) const {
   if (buffers == static_cast<std::size_t>(size())) return;
-  throw Error(ErrorCode::usage, "exchange got " + std::to_string(buffers) + " buffers (there are " +
-                                    std::to_string(size()) + " ranks). Give it one a rank.");
+  throw Error(ErrorCode::usage, "exchange got " + counted(buffers, "buffer") + " for " +
+                                    counted(size(), "rank") + " (each is sent one). Give it one a rank.");
 }
 
 void Group::together(std::function<void()> const& work) {

@@ -214,6 +214,22 @@ class LostRank(Command):
         self.wait_until_gone(ranks)
 
 
+    def test_a_rank_that_hangs_between_short_repeats_of_a_halo(self):
+        """Where ranks meet before and after a repeat the deadlines are those of steps, too."""
+        scale = 0.2
+        job = self.start("bench", "halo", "--generate", "poisson2d", "--size", 60, "--ranks", 3, "--transport", "processes", "--steps", 1,
+                         "--repeat", 10**7, environment={"HOSTLESS_DEADLINE_SCALE": str(scale)})
+        self.wait_until(lambda: len(ranks_of(job)) == 3 and cpu_seconds(job.pid) > 2, "repeats", job)
+        ranks = sorted(ranks_of(job))
+        began = time.monotonic()
+        kill(ranks[1], signal.SIGSTOP)
+        _, err = job.communicate(timeout=SLOWEST)
+        self.assertEqual(job.returncode, 4, err)
+        self.assertIn("hostless: a rank was lost ", err)
+        self.assertLess(time.monotonic() - began, scale * 600 / 2)
+        self.wait_until_gone(ranks)
+
+
 class PingPong(Bench):
     def test_each_two_ranks(self):
         report = self.json_of("bench", "pingpong", "--ranks", 3, "--sizes", "1,4096", *BRIEF)

@@ -180,6 +180,46 @@ class Mpi:
         self.refused_apart(2, "rank 1 is given the number of files 2; rank 0 the number of files 1", ("solve", "A.mtx"),
                            ("solve", "A.mtx", "b.mtx"))
 
+    def refused_in_folders(self, code, says, *words):
+        """Two ranks of equal words, each in a folder of its own, as on nodes with disks of their own."""
+        one = (*self.mpirun(1), "-wdir")
+        again = one[one.index("-n"):]
+        done = self.run_it(*map(str, words), ":", *again, self.folder / "b", COMMAND, *map(str, words), code=code,
+                           launcher=(*one, self.folder / "a"), environment=PATIENT)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("hostless: ")]
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertRegex(lines[0], f"^hostless: {says}")
+
+    def folders(self):
+        for name in ("a", "b"):
+            (self.folder / name).mkdir()
+            yield self.folder / name
+
+    def test_checkpoints_on_disks_of_their_own(self):
+        other = "rank 1 reads another file than rank 0, of .*\\. Give all ranks the same file"
+        for folder, size, steps in zip(self.folders(), ("9x11", "12x7"), (3, 4)):
+            stencil = ("stencil", "--problem", "heat", "--quiet")
+            self.run_it(*stencil, "--size", size, "--steps", 3, "--checkpoint", folder / "grid", "--output", folder / "grid.npy")
+            self.run_it(*stencil, "--size", "9x9", "--steps", 0, "--output", folder / "zero.npy")
+            (folder / "zero.npy").write_bytes(self.content(folder / "zero.npy")[:-81 * 8] + bytes(81 * 8))  # equal after any steps
+            self.run_it(*stencil, "--initial", folder / "zero.npy", "--steps", steps, "--checkpoint", folder / "later")
+            self.run_it("solve", *PROBLEM, "--contrast", steps, "--checkpoint", folder / "system", "--checkpoint-every", 20, "--max-iterations", 30,
+                        "--no-bandwidth", code=1, launcher=self.mpirun(2))
+        heat = ("stencil", "--problem", "heat", "--steps", 9)
+        self.refused_in_folders(3, f"grid: {other}", *heat, "--resume", "grid")
+        self.refused_in_folders(3, "grid: is of a grid of 12 x 7, and this run has 9 x 11", *heat, "--resume", "grid", "--size", "9x11")
+        for size in ((), ("--size", "9x9")):
+            self.refused_in_folders(3, f"later: {other}", *heat, "--resume", "later", *size)
+        self.refused_in_folders(3, f"grid.npy: {other}", *heat, "--initial", "grid.npy")
+        self.refused_in_folders(3, "system: a checkpoint of another solve: another matrix", "solve", *PROBLEM, "--contrast", 3, "--resume", "system")
+
+    def test_a_file_that_not_all_ranks_see_names_rank_and_folder(self):
+        a, b = self.folders()
+        says = f"x.npy: rank 1 in {b} does not see what rank 0 has created for it in {a} \\("
+        self.refused_in_folders(4, says, "solve", *PROBLEM, "--output", "x.npy", "--no-bandwidth")
+        self.refused_in_folders(4, says, "stencil", "--problem", "heat", "--size", "9x9", "--steps", 3, "--output", "x.npy")
+        self.assertEqual((list(a.iterdir()), list(b.iterdir())), ([], []))
+
     def test_a_rank_that_ends_before_mpi_starts_is_not_awaited_for_ever(self):
         one = self.mpirun(1)
         began = time.monotonic()

@@ -57,6 +57,20 @@ class Problems(Command):
         for contrast in ("0", "0.5", "1e13", "nan", "-1"):
             self.assertIn("contrast", self.refused(2, "info", *base, "--contrast", contrast))
 
+    def test_help_says_what_holds_where_nothing_is_given(self):
+        words = {"--contrast": ("poisson2d", "100"), "--boundary": ("poisson2d", "standard"), "--long-edges": ("circuit", r"0\.02"),
+                 "--time-step": ("monodomain", r"0\.125")}
+        for command in ("generate", "solve", "bench halo"):
+            told = " ".join(self.run_it(*command.split(), "--help").stdout.split())
+            for option, (kind, value) in words.items():
+                self.assertRegex(told, rf" {option} [^(]*(\([^)]*\)[^(]*)*\(default:? {value}\b")
+                given = ("--generate", kind, "--size", "6")
+                self.assertEqual(self.info(*given, option, value.replace("\\", "")), self.info(*given))
+            self.assertRegex(told, r" --scale [^(]*\(default 1\)")
+            self.assertRegex(told, r" --size [^(]*\(default: 100000 in one dimension, 300 each in two, 32 in three\)")
+        for kind, rows in (("poisson1d", 100000), ("poisson2d", 300**2), ("poisson7", 32**3)):
+            self.assertEqual(self.info("--generate", kind)["rows"], rows)
+
     def test_long_edges(self):
         grid = ("--generate", "circuit", "--size", "30")
         counts = [self.info(*grid, "--long-edges", share)["entries"] for share in ("0", "0.02", "0.5")]
@@ -110,6 +124,19 @@ class Generate(Command):
                      for words in (("A.mtx",), ("A.petsc",), ("--generate", *problem))]
         self.assertEqual(histories[0], histories[2])
         self.assertEqual(histories[1], histories[2])
+
+    def test_the_name_stands_by_itself(self):
+        for option, name in (("--generate", "poisson7"), ("--preset", "flan")):
+            says = self.refused(2, "generate", option, name, "--size", "4", "-o", "A.mtx")
+            self.assertIn(f"{option}: '{name}' (", says)
+            self.assertIn(f" Write hostless generate {name}.", says)
+            self.assertIn(" Write hostless generate NAME.", self.refused(2, "generate", "-o", "A.mtx", option))
+            self.assertNotRegex(self.run_it("generate", "--help").stdout, rf"(?m)^ *{option}")
+
+    def test_what_was_typed_is_told(self):
+        for command in (("generate", "poisson7", "-o", "A.mtx"), ("info", "--generate", "poisson7")):
+            for size in ("x", "3,x", "4x4x4"):
+                self.assertIn(f"'{size.split(',')[-1]}'", self.refused(2, *command, "--size", size))
 
     def test_ranks_write_the_same_file(self):
         for ranks in (1, 3):

@@ -272,6 +272,11 @@ class Refused(Stencil):
                 (("stencil", "--problem", "wave", "--steps", 5, *size, "--output", "a.npy"), ("names 1 file,", "u, before")),
                 ((*self.heat, *size, "--output", "a.npy", "--json", "a.npy"), ("--output", "--json", "a.npy")),
                 ((*self.heat, *size, "--ranks-per-node", -1), ("--ranks-per-node", "'-1'")),
+                ((*self.heat, *size, "--block-steps", 2, "--depth", 1), ("2 steps in one pass, 1 between",)),
+                ((*self.heat, "--size", "1x5", "--ranks", 6), ("6 ranks for a grid of 5 cells",)),
+                ((*self.heat, "--size", "x"), ("--size", "'x'")),
+                ((*self.heat, "--size", "512x"), ("--size", "'512x'")),
+                ((*self.heat, "--size", "9x9", "--ranks-along", "2x,"), ("--ranks-along", "'2x,'")),
                 ((*self.heat, *size, "--stepps", 1), ("'--stepps' is no option", "Did you mean '--steps'?"))):
             with self.subTest(words=words):
                 text = self.refused(2, *words)

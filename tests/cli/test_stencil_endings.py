@@ -1,6 +1,7 @@
 """`hostless stencil` that is ended, and that goes on: ctrl-C, time limit, checkpoints, a killed rank."""
 
 import json
+import re
 import signal
 import unittest
 
@@ -148,6 +149,9 @@ class Resumed(Stencil):
             text = self.refused(3, "stencil", "--problem", "heat", "--size", "9x11", "--steps", 9, "--resume", name, "--ranks", 2)
             self.assertTrue(text.startswith(f"{name}: "), text)
             self.assertIn(part, text)
+        for name, part in (("empty", "is no checkpoint"), ("head", "a checksum is wrong"), ("text", "is no checkpoint")):  # whose grid it is
+            text = self.refused(3, "stencil", "--problem", "heat", "--steps", 9, "--resume", name, "--ranks", 2)
+            self.assertTrue(text.startswith(f"{name}: ") and part in text, text)
 
 
 class LostRank(Stencil):
@@ -160,7 +164,13 @@ class LostRank(Stencil):
         out, err = job.communicate(timeout=SLOWEST)
         self.assertEqual(job.returncode, 4, err)
         self.assertIn("peer_lost", out)
-        self.assertEqual(json.loads(self.content("result.json"))["status"], "peer_lost")
+        result = json.loads(self.content("result.json"))
+        self.assertEqual(result["status"], "peer_lost")
+        time = re.search(r"(?m)^  time +([0-9.]+) s until the loss was noticed$", out)
+        self.assertIsNotNone(time, out)
+        self.assertGreater(result["seconds"], 0.1)  # it was among steps when a checkpoint had been written, then silence
+        self.assertAlmostEqual(float(time[1]), result["seconds"], delta=0.001)
+        self.assertEqual((result["microseconds_per_step"], result["cells_per_second"]), (0, 0))
         self.assertFalse(any(map(alive, ranks)))
         self.assertFalse((self.folder / "u.npy").exists())
         at = self.stencil("heat", "--size", "90x110", "--steps", 10**7, "--time-limit", "0.001", "--resume", "c", code=4)["resumed_at"]

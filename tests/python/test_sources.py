@@ -263,6 +263,32 @@ def test_plans_are_those_of_the_command(ranks):
     assert "total" in repr(plan)
 
 
+@pytest.mark.parametrize("given, words", [({}, ()), (dict(memory="gpu"), ("--memory", "gpu")), (dict(route="two_step"), ("--route", "two_step")),
+                                          (dict(ranks_per_node=2), ("--ranks-per-node", 2))])
+def test_plans_on_a_machine_have_the_commands_prices(given, words):
+    plan = hostless.plan(hostless.generate("poisson2d", 20), ranks=6, machine="lassen", **given)
+    said = command("plan", "--generate", "poisson2d", "--size", 20, "--ranks", 6, "--machine", "lassen", *words, "--json", "-")
+    assert plan.summary == json.loads(said.stdout) and plan.to_json() == said.stdout
+    assert plan.summary["route"] == given.get("route", plan.summary["prices"]["cheapest"]["route"])
+    assert "lassen: one exchange, 8 bytes an item" in plan.table and "cheapest: " in plan.table
+
+
+def test_plans_on_a_machine_of_a_file(tmp_path):
+    command("machine", "show", "lassen", "--json", tmp_path / "mine.json")
+    A = hostless.generate("poisson2d", 9)
+    assert hostless.plan(A, machine=tmp_path / "mine.json").summary == hostless.plan(A, machine="lassen").summary
+    assert "prices" not in hostless.plan(A).summary
+
+
+@pytest.mark.parametrize("given, error, says", [
+    (dict(machine="nowhere"), hostless.UsageError, "nowhere"), (dict(machine="lumi"), hostless.BadInputError, "lumi: no data of messages"),
+    (dict(machine=""), hostless.UsageError, "no machine has an empty name"), (dict(memory="gpu"), hostless.UsageError, "without a machine"),
+    (dict(machine="lassen", memory="disk"), hostless.UsageError, "memory='disk'"), (dict(machine=3), TypeError, "")])
+def test_plans_on_machines_that_price_nothing_are_refused(given, error, says):
+    with pytest.raises(error, match=says):
+        hostless.plan(hostless.generate("poisson2d", 9), **given)
+
+
 def test_doctor_describes_this_machine():
     said = hostless.doctor(seconds=0.01)
     assert said["transports"]["threads"]["host"] == "native" and said["machine"]

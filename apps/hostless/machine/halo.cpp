@@ -5,14 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <tuple>
 
 #include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/model/counts.hpp"
 #include "lists.hpp"
 #include "machine/machine_commands.hpp"
-#include "machine/way_prices.hpp"
+#include "machine/memory_option.hpp"
+#include "model/route_prices.hpp"
 #include "numbers.hpp"
 #include "standard_output.hpp"
 #include "write_text.hpp"
@@ -112,10 +112,10 @@ int print_halo(HaloRequest const& o) {
   if (o.json == "-") return 0;
   std::string const cells = fmt::format("{}", fmt::join(o.size, " x ")),
                     along = fmt::format("{}", fmt::join(ranks_along(o, boxes), " x "));
-  std::ignore = cheapest(ways);  // an error before anything is printed
+  std::string const prices = table(machine, ways, o.item_bytes);  // an error before anything is printed
   print("{} cells in {} boxes, {} on {}\n", cells, along, counted(o.ranks, "rank"),
         counted(nodes.nodes(), "node"));
-  print_ways(machine, ways, o.item_bytes);
+  print("{}", prices);
   return 0;
 }
 

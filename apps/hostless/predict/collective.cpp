@@ -11,7 +11,7 @@
 #include "hostless/model/price.hpp"
 #include "hostless/model/solve_price.hpp"
 #include "lists.hpp"
-#include "machine/way_prices.hpp"
+#include "machine/memory_option.hpp"
 #include "numbers.hpp"
 #include "predict/predict_commands.hpp"
 #include "predict/scaling.hpp"

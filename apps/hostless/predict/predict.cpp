@@ -13,7 +13,7 @@
 #include "hostless/solve/method.hpp"
 #include "hostless/solve/symmetry.hpp"
 #include "lists.hpp"
-#include "machine/way_prices.hpp"
+#include "machine/memory_option.hpp"
 #include "numbers.hpp"
 #include "predict/predict_commands.hpp"
 #include "predict/scaling.hpp"

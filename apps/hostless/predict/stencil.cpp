@@ -7,7 +7,7 @@
 #include "hostless/base/error.hpp"
 #include "hostless/model/counts.hpp"
 #include "hostless/model/step_price.hpp"
-#include "machine/way_prices.hpp"
+#include "machine/memory_option.hpp"
 #include "numbers.hpp"
 #include "predict/predict_commands.hpp"
 #include "predict/scaling.hpp"

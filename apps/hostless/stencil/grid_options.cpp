@@ -26,9 +26,15 @@ namespace {
 constexpr std::int64_t most_cells = std::int64_t{1} << 53;
 
 // 512,512 and 512x512.
-std::vector<std::int64_t> numbers_between(std::string const& option, std::string text, std::int64_t most) {
-  std::replace(text.begin(), text.end(), 'x', ',');
-  auto numbers = numbers_in(option, text, std::int64_t{1}, most);
+std::vector<std::int64_t> numbers_between(std::string const& option, std::string const& text,
+                                          std::int64_t most) {
+  std::string list = text;
+  std::replace(list.begin(), list.end(), 'x', ',');
+  auto const words = words_in(list);
+  if (std::find(words.begin(), words.end(), "") != words.end())
+    throw CLI::ValidationError(
+        option, fmt::format("'{}' (whole numbers stand between commas, or between letters x)", text));
+  auto numbers = numbers_in(option, list, std::int64_t{1}, most);
   if (numbers.size() > 3)
     throw CLI::ValidationError(option, fmt::format("'{}' (an array has up to three axes)", text));
   return numbers;
@@ -105,7 +111,18 @@ void GridWords::take(StencilCheckpointGrid const& from, std::string const& file)
   if (boundary.empty())
     for (GridBoundary const one : from.boundary) boundary.emplace_back(name(one));
   auto const& names = stencil().parameters;
-  for (std::size_t k = 0; k < names.size() && k < from.parameters.size(); ++k) {
+  auto const& axes = stencil().axes;
+  bool const is_finite = std::all_of(from.parameters.begin(), from.parameters.end(),
+                                     [](double value) { return std::isfinite(value); });
+  if (std::find(axes.begin(), axes.end(), static_cast<int>(from.shape.size())) == axes.end() || !is_finite ||
+      names.size() != from.parameters.size())
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format("{}: its grid of {} and its parameters {} are none that {} can have (no run of it "
+                    "wrote them). Use another checkpoint.",
+                    file, counted(from.shape.size(), "axis", "axes"), fmt::join(from.parameters, ", "),
+                    problem));
+  for (std::size_t k = 0; k < names.size(); ++k) {
     std::string const head = std::string(names[k]) + "=";
     if (std::none_of(parameters.begin(), parameters.end(),
                      [&](std::string const& given) { return given.starts_with(head); }))

@@ -42,7 +42,8 @@ std::int64_t StencilReport::cells() const {
 }
 
 double StencilReport::step_s() const {
-  return taken.result.steps > 0 ? taken.result.run_s / static_cast<double>(taken.result.steps) : 0;
+  bool const is_known = taken.result.steps > 0 && !taken.lost_among_steps;
+  return is_known ? taken.result.run_s / static_cast<double>(taken.result.steps) : 0;
 }
 
 std::string to_json(StencilReport const& r) {
@@ -110,7 +111,9 @@ std::string summary(StencilReport const& r) {
     row("ranks", fmt::format("{} ({}), {}; {}, {} in a pass", r.ranks, fmt::join(r.ranks_along, " x "),
                              r.transport, halos, r.block_steps));
   }
-  if (result.steps > 0)
+  if (r.taken.lost_among_steps)
+    row("time", fmt::format("{:.3f} s until the loss was noticed", result.run_s));
+  else if (result.steps > 0)
     row("time", fmt::format("{:.3f} s, {:.2f} us a step, {:.1f} million cells/s{}", result.run_s,
                             1e6 * r.step_s(), 1e-6 * cells_per_second(r), waiting(r)));
   if (r.taken.checkpoints > 0)

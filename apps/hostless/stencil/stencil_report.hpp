@@ -28,7 +28,7 @@ struct StencilReport {
   StepsTaken taken;
 
   std::int64_t cells() const;
-  double step_s() const;  ///< 0: no step was taken
+  double step_s() const;  ///< 0: no step was taken, or how long they took is not known: a rank was lost
 };
 
 std::string to_json(StencilReport const& report);

@@ -36,6 +36,8 @@ class Steps {
     if (!wanted_.checkpoint.empty() && can_be_saved()) save(saved);
   }
   StepsTaken& taken() { return taken_; }
+  /// Since the beginning.
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
 
  private:
   bool can_be_saved() const {
@@ -58,7 +60,10 @@ class Steps {
     all.message = some.message;
     all.steps += some.steps;
     all.history.insert(all.history.end(), some.history.begin(), some.history.end());
-    if (all.status == StencilStatus::peer_lost) return;
+    if (all.status == StencilStatus::peer_lost) {  // nobody knows the slowest rank's any more
+      all.exchange_s += some.exchange_s;
+      return;
+    }
     struct Times {
       double run_s, exchange_s;
       bool operator>(Times const& other) const { return run_s > other.run_s; }
@@ -75,8 +80,7 @@ class Steps {
   /// This rank's.
   int reason() const {
     if (int const number = asked_to_end(); number != none) return number;
-    bool const is_late = wanted_.time_limit_s > 0 &&
-                         std::chrono::duration<double>(Clock::now() - begun_).count() > wanted_.time_limit_s;
+    bool const is_late = wanted_.time_limit_s > 0 && seconds() > wanted_.time_limit_s;
     return is_late ? late : none;
   }
 
@@ -109,7 +113,7 @@ class Steps {
   StencilKernel const& kernel_;
   StepsWanted const& wanted_;
   StepsTaken taken_;
-  Clock::time_point begun_ = Clock::now();
+  Clock::time_point const begun_ = Clock::now();
 };
 
 }  // namespace
@@ -123,6 +127,10 @@ StepsTaken take_steps(Group& group, CellStepper& run, StencilKernel const& kerne
     if (e.code() != ErrorCode::peer_lost) throw;
     steps.taken().result.status = StencilStatus::peer_lost;
     steps.taken().result.message = e.what();
+  }
+  if (steps.taken().result.status == StencilStatus::peer_lost) {
+    steps.taken().lost_among_steps = true;
+    steps.taken().result.run_s = steps.seconds();
   }
   return std::move(steps.taken());
 }

@@ -27,6 +27,8 @@ struct StepsTaken {
   StencilResult result;
   int checkpoints = 0;
   std::optional<Error> unsaved;  ///< why the last checkpoint was not written
+  /// A rank was lost before the last step: run_s is the time until that was noticed, the wait for it included.
+  bool lost_among_steps = false;
 };
 
 /// Collective. Takes steps until so many have been taken, or something ends them; asks all ranks several

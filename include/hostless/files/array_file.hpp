@@ -23,7 +23,8 @@ struct ArrayPart {
 };
 
 /// The form of a .npy file of 1 to 8 axes, little- or big-endian, in C or Fortran order. Collective over
-/// group. Errors  bad_input  no .npy file, one that is cut short, integers, complex or other numbers
+/// group. Errors  bad_input  no .npy file, one that is cut short, integers, complex or other numbers, or another file
+/// than rank 0 reads (where ranks have disks of their own)
 ArrayForm array_form(Group& group, std::string const& path);
 
 /// Reads this rank's part, the last axis fastest in `to` whatever the order in the file. Collective over

@@ -30,15 +30,16 @@ struct StencilCheckpointGrid {
 };
 
 /// Reads the head alone. Collective.
-/// Errors  bad_input  not a checkpoint, or one that is cut short or damaged
+/// Errors  bad_input  not a checkpoint, one that is cut short or damaged, or another one than rank 0 reads
 StencilCheckpointGrid read_stencil_checkpoint_grid(Group& group, std::string const& path);
 
 /// Gives a run the fields of a checkpoint and counts on from its steps, which it returns: what follows has
 /// the bits that it had without the pause, also with another number of ranks, another depth or another
 /// transport. Collective over the run's group.
 ///
-/// Errors  bad_input  not a checkpoint, one that is cut short or damaged (checksums), or one of another
-/// stencil, grid, type, boundary or other parameters, which the text names; the run is then of no use
+/// Errors  bad_input  not a checkpoint, one that is cut short or damaged (checksums), one of another
+/// stencil, grid, type, boundary or other parameters, which the text names, or another one than rank 0 reads
+/// (where ranks have disks of their own); the run is then of no use
 std::int64_t read_stencil_checkpoint(Group& group, std::string const& path, CellStepper& run,
                                      StencilKernel const& kernel);
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 
+#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "bench/neighbor/neighbor_call.hpp"
 
@@ -99,9 +100,9 @@ Neighbors random_sparse(int ranks, int rank, double density, std::uint64_t seed)
 
 Neighbors moore(int ranks, int rank, int dimension, int radius) {
   if (dimension < 1 || dimension > most_axes || radius < 1)
-    throw Error(ErrorCode::usage, fmt::format("a Moore neighbourhood of {} axes and radius {} (1 to {} axes, "
+    throw Error(ErrorCode::usage, fmt::format("a Moore neighbourhood of {} and radius {} (1 to {} axes, "
                                               "from 1 on). Use others.",
-                                              dimension, radius, most_axes));
+                                              counted(dimension, "axis", "axes"), radius, most_axes));
   auto const axes = axes_of(ranks, dimension, ranks);
   std::set<int> reached{rank};
   int stride = 1;

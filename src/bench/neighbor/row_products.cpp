@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/counted.hpp"
 #include "bench/known.hpp"
 #include "bench/neighbor/gathered_rows.hpp"
 #include "bench/neighbor/neighbor_call.hpp"
@@ -80,13 +81,12 @@ class Product final : public NeighborCall {
 
 void check_product(RowProduct const& what, int ranks) {
   if (what.columns < 1)
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("{} columns of B (there is nothing to multiply with). Use 1 or more.", what.columns));
+    throw Error(ErrorCode::usage, fmt::format("{} of B (there is nothing to multiply with). Use 1 or more.",
+                                              counted(what.columns, "column")));
   if (what.block.global_rows < ranks)
     throw Error(ErrorCode::usage,
-                fmt::format("{} ranks for {} rows (each has at least one). Use fewer ranks.", ranks,
-                            what.block.global_rows));
+                fmt::format("{} for {} (each has at least one). Use fewer ranks.", counted(ranks, "rank"),
+                            counted(what.block.global_rows, "row")));
   bool const by_library =
       std::any_of(what.ways.begin(), what.ways.end(), [](NeighborWay const& way) { return way.by_library; });
   if (by_library) GatheredRows(what, ranks, false).require_counted();

@@ -22,15 +22,17 @@ struct GroupedPart {
 
 class GroupedSends {
  public:
-  /// Collective: the library waits for all ranks, without a limit.
+  /// Collective: the library waits for all ranks. After `deadline_s` a thread is left behind that does.
   virtual ~GroupedSends() = default;
   /// ncclGroupStart, an ncclSend of each part that goes out and an ncclRecv of each that comes, ncclGroupEnd, on
   /// a stream of the vendor's that may record. What connects two ranks, the first message between them, must
-  /// not be recorded.
+  /// not be recorded; it is called by another thread, for `first_s` at most.
   /// Errors  environment  with the library's words
+  ///         peer_lost    two ranks were not connected in time
   virtual void enqueue(std::vector<GroupedPart> const& out, std::vector<GroupedPart> const& in,
                        void* stream) = 0;
-  /// After a loss: what waits goes off the GPU, and nothing is queued any more. No graph has calls of it.
+  /// After a loss: what waits goes off the GPU, and nothing is queued any more. No graph has calls of it. Returns
+  /// after `deadline_s` at the latest.
   virtual void abort() noexcept = 0;
   virtual std::string describe() const = 0;
 };
@@ -39,9 +41,12 @@ class GroupedSends {
 struct GroupedRank {
   int device = 0, rank = 0, ranks = 1;
   UniqueId name;
+  double first_s = 60;     ///< for all ranks to join, and for two of them to connect
+  double deadline_s = 10;  ///< for the end
 };
 
-/// Inside a GPU library. Errors  environment  it has no such library, or with its words
+/// Inside a GPU library. Errors  environment  it has no such library, or with its words; not all ranks have joined in
+/// time
 UniqueId make_group_name();
 std::unique_ptr<GroupedSends> make_grouped_sends(GroupedRank const& mine);
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "hostless/base/error.hpp"
 #include "stencil/gpu/way_costs.hpp"
 
@@ -219,10 +220,10 @@ class Ways {
     std::int64_t const rows = grid_.extent[0], halo = halo_rows(steps);
     if (parts_ > 1 && rows / parts_ < halo) {
       why_ = fmt::format(
-          "{} rows in {} parts that exchange halos of {} (a part has them from the next one alone). Use "
+          "{} in {} parts that exchange halos of {} (a part has them from the next one alone). Use "
           "fewer "
           "parts, or a smaller depth",
-          rows, parts_, halo);
+          counted(rows, "row"), parts_, halo);
       return std::nullopt;
     }
     Grid part = grid_;
@@ -270,10 +271,10 @@ class Ways {
     }
     if (device_.multiprocessors < 2) {
       why_ = fmt::format(
-          "cells cached in {} parts on one GPU (each needs two multiprocessors, for a kernel of its border "
+          "cells cached in {} on one GPU (each needs two multiprocessors, for a kernel of its border "
           "and "
           "one of its inner rows). Use fewer parts",
-          sharers_);
+          counted(sharers_, "part"));
       return;
     }
     std::optional<Grid> const part = part_grid(1);
@@ -331,7 +332,7 @@ class Ways {
           "Use plain";
       return;
     }
-    why_ = fmt::format("{} steps in one pass (there are kernels of", options_.block_steps);
+    why_ = fmt::format("{} in one pass (there are kernels of", counted(options_.block_steps, "step"));
     std::vector<int> told;
     for (auto const& kind : kinds) {
       if (std::find(told.begin(), told.end(), kind.shape.steps) != told.end()) continue;
@@ -361,9 +362,9 @@ class Ways {
   std::optional<Grid> part_of_passes(int steps, int depth) {
     if (parts_ > 1 && depth % steps != 0) {
       why_ = fmt::format(
-          "depth {} of cells streamed {} steps in one pass (halos last for whole passes). Use a "
+          "depth {} of cells streamed {} in one pass (halos last for whole passes). Use a "
           "multiple",
-          depth, steps);
+          depth, counted(steps, "step"));
       return std::nullopt;
     }
     return part_grid(depth);

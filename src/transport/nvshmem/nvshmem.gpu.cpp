@@ -265,21 +265,12 @@ void give_up(std::string const& why) {
 
 bool call_within(double seconds, std::function<void()> const& enter, std::function<void()> const& call,
                  std::string const& what) {
-  auto const done = std::make_shared<std::atomic<bool>>(false);
-  std::thread caller([enter, call, done] {
+  bool const in_time = gpu::call_within(seconds, [enter, call] {
     enter();
     call();
-    done->store(true);
   });
-  Deadline const deadline = Deadline::after(seconds);
-  while (!done->load() && !deadline.passed()) std::this_thread::sleep_for(std::chrono::microseconds(100));
-  if (done->load()) {
-    caller.join();  // bounded: it has ended
-    return true;
-  }
-  Stragglers::keep(std::move(caller), done);
-  give_up(what + " within the deadline");
-  return false;
+  if (!in_time) give_up(what + " within the deadline");
+  return in_time;
 }
 
 SymmetricOffer offer(std::int64_t wanted_bytes, int rank) {

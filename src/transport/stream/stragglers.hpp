@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -69,5 +70,23 @@ class Stragglers {
   double patience_s_ = 0;
   bool is_registered_ = false;
 };
+
+/// Whether a call into a library, made by a thread of its own, returns within so many seconds. One that does not is
+/// left behind, a straggler: what it uses has to last, so it is best its own.
+inline bool call_within(double seconds, std::function<void()> const& call) {
+  auto const done = std::make_shared<std::atomic<bool>>(false);
+  std::thread caller([call, done] {
+    call();
+    done->store(true);
+  });
+  Deadline const deadline = Deadline::after(seconds);
+  while (!done->load() && !deadline.passed()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  if (done->load()) {
+    caller.join();  // bounded: it has ended
+    return true;
+  }
+  Stragglers::keep(std::move(caller), done);
+  return false;
+}
 
 }  // namespace hostless::gpu

@@ -166,7 +166,7 @@ TEST_F(Broken, Rule6ACreditMustExistAndBeEmptyAndComeBack) {
       complains("check 6: rank 2: message 5 relies on message 6, which is not of the opposite direction"));
   plans = good;
   change(3, 2, 0, [](Message& m) { m.items = 1; });
-  EXPECT_TRUE(complains("check 6: rank 2: message 5 relies on the credit 11, which carries 1 items"));
+  EXPECT_TRUE(complains("check 6: rank 2: message 5 relies on the credit 11, which carries 1 item"));
 }
 
 TEST_F(Broken, Rule6AnAnswerOfTheSameStageNeedsTwoEpochs) {

@@ -412,6 +412,7 @@ TEST(MakePlan, RefusesWhatDoesNotFit) {
     }
   };
   expect_refused("8 patterns for 4 ranks", [&] { make_plans(Route::direct, good, NodeMap::blocks(4, 4)); });
+  expect_refused("8 patterns for 1 rank (", [&] { make_plans(Route::direct, good, NodeMap::blocks(1, 1)); });
   expect_refused("there are no ranks", [&] { make_plans(Route::direct, {}, NodeMap{}); });
   expect_refused("rank 8", [&] { make_plan(Route::direct, good, nodes, 8); });
   expect_refused("rank -1", [&] { make_plan(Route::direct, good, nodes, -1); });

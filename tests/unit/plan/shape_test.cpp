@@ -168,7 +168,7 @@ TEST(Shape, Patterns) {
       {[](Pattern& p) { p.owned = -1; }, "patterns[1].owned: -1"},
       {[](Pattern& p) { p.owned = 3; }, "patterns[1].item[1]: 3"},
       {[](Pattern& p) { p.item[0] = -1; }, "patterns[1].item[0]: -1"},
-      {[](Pattern& p) { p.item.pop_back(); }, "patterns[1].first: 3 entries for 1 items"},
+      {[](Pattern& p) { p.item.pop_back(); }, "patterns[1].first: 3 entries for 1 item, must"},
       {[](Pattern& p) { p.first.clear(); }, "patterns[1].first: 0 entries"},
       {[](Pattern& p) { p.first[0] = 1; }, "patterns[1].first[0]: 1"},
       {[](Pattern& p) { p.first[1] = 9; }, "patterns[1].first[1]: 9"},
@@ -176,7 +176,7 @@ TEST(Shape, Patterns) {
       {[](Pattern& p) { p.first[2] = 3; }, "patterns[1].first[2]: 3 is not the number of receivers, 4"},
       {[](Pattern& p) { p.receiver[1] = 4; }, "patterns[1].receiver[1]: 4"},
       {[](Pattern& p) { p.receiver[3] = 8; }, "patterns[1].receiver[3]: 8"},
-      {[](Pattern& p) { p.position = {0}; }, "patterns[1].position: 1 entries for 0 ghosts"},
+      {[](Pattern& p) { p.position = {0}; }, "patterns[1].position: 1 entry for 0 ghosts"},
   };
   for (auto const& spoiled : all) {
     std::vector<Pattern> patterns = good;

@@ -96,7 +96,7 @@ class KernelCall final : public GpuCall {
     exchange_ = std::make_unique<GpuKernelExchange>(*side_.transport, planned_.plan, options);
   }
   std::string describe() const override {
-    return "peer memory, " + counted(blocks_, "block") + " of a kernel";
+    return fmt::format("peer memory, {} of a kernel", counted(blocks_, "block"));
   }
   std::string prepare(Trigger) override {
     UntilFailed until_failed;
@@ -229,7 +229,8 @@ std::unique_ptr<GpuCall> library_call(GpuSide const& side, GpuCollective const& 
 
 std::unique_ptr<gpu::GroupedSends> grouped_ranks(GpuSide const& side) {
   Group& group = side.transport->group();
-  gpu::GroupedRank mine{side.device, group.rank(), group.size(), {}};
+  gpu::GroupedRank mine{side.device, group.rank(),        group.size(),
+                        {},          side.limits.first_s, side.limits.later_s};
   group.together([&] {
     for (gpu::TransportFacts const& facts : gpu::exchange_library().transports())
       if (facts.name == name(GpuTransport::nccl) && !facts.problem.empty())
