@@ -3,6 +3,7 @@
 HOSTLESS_COMMAND names the built program (ctest sets it).
 """
 
+import functools
 import json
 import math
 import os
@@ -217,15 +218,21 @@ def ranks_of(job):
     return found
 
 
+@functools.lru_cache(maxsize=None)
+def problems_of_mpi():
+    """What the doctor says of each MPI, which he tries: asked once a program of tests, as it takes long."""
+    done = subprocess.run([COMMAND, "doctor", "--seconds", "0.001", "--json", "-"], check=True, capture_output=True, text=True,
+                          env=surroundings())
+    return {one["vendor"]: one["problem"] for one in json.loads(done.stdout)["mpi"]}
+
+
 def launcher_of(vendor, ranks):
     """(words that start `ranks` processes under this MPI, None), or (None, why there are none)."""
     names = {"openmpi": ("mpirun.openmpi", "mpirun"), "mpich": ("mpiexec.mpich", "mpiexec.hydra")}[vendor]
     program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
         return None, f"no launcher of {vendor} in PATH"
-    report = json.loads(subprocess.run([COMMAND, "doctor", "--seconds", "0.001", "--json", "-"], check=True,
-                                       capture_output=True, text=True, env=surroundings()).stdout)
-    problem = next(one["problem"] for one in report["mpi"] if one["vendor"] == vendor)
+    problem = problems_of_mpi()[vendor]
     if problem:
         return None, problem
     words = [program, "-n", str(ranks)]
