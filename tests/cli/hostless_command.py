@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 COMMAND = os.environ["HOSTLESS_COMMAND"]
@@ -73,6 +74,15 @@ class Command(unittest.TestCase):
         self.assertEqual(len(lines), 1, done.stderr)
         self.assertTrue(lines[0].startswith("hostless: "), lines[0])
         return lines[0][len("hostless: "):]
+
+    def side_by_side(self, check, cases):
+        """check(*case) of each, some at a time: they wait more than they compute (Open MPI's mpirun a second for ranks that it ends).
+
+        In threads, so `check` opens no subTest; words say which case it was.
+        """
+        with ThreadPoolExecutor(6) as workers:
+            for done in [workers.submit(check, *case) for case in cases]:
+                done.result()
 
     def start(self, *words, launcher=(), environment=None, **how):
         """A running `hostless words...`, killed at the end of the test if it still runs."""
