@@ -36,10 +36,6 @@ file(GLOB hostless_gpu_methods RELATIVE "${PROJECT_SOURCE_DIR}/src" CONFIGURE_DE
   "${PROJECT_SOURCE_DIR}/src/solve/methods/texts/*.cpp"  # a method of methods.hpp each
   "${PROJECT_SOURCE_DIR}/src/solve/gpu/texts/*.gpu.cpp")  # a variant of one each
 list(TRANSFORM hostless_gpu_methods REPLACE "\\.gpu\\.cpp$" "")
-set(hostless_gpu_blocks 1 2 3 4 6)
-if(HOSTLESS_GPU_QUICK)
-  set(hostless_gpu_blocks 1 3 6)  # HOSTLESS_FEW_BLOCKS
-endif()
 set(report "")
 foreach(vendor cuda hip)
   hostless_gpu_usable(${vendor} usable reason)

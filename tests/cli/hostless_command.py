@@ -3,6 +3,7 @@
 HOSTLESS_COMMAND names the built program (ctest sets it).
 """
 
+import functools
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 COMMAND = os.environ["HOSTLESS_COMMAND"]
@@ -72,6 +74,15 @@ class Command(unittest.TestCase):
         self.assertEqual(len(lines), 1, done.stderr)
         self.assertTrue(lines[0].startswith("hostless: "), lines[0])
         return lines[0][len("hostless: "):]
+
+    def side_by_side(self, check, cases):
+        """check(*case) of each, some at a time: they wait more than they compute (Open MPI's mpirun a second for ranks that it ends).
+
+        In threads, so `check` opens no subTest; words say which case it was.
+        """
+        with ThreadPoolExecutor(6) as workers:
+            for done in [workers.submit(check, *case) for case in cases]:
+                done.result()
 
     def start(self, *words, launcher=(), environment=None, **how):
         """A running `hostless words...`, killed at the end of the test if it still runs."""
@@ -217,15 +228,21 @@ def ranks_of(job):
     return found
 
 
+@functools.lru_cache(maxsize=None)
+def problems_of_mpi():
+    """What the doctor says of each MPI, which he tries: asked once a program of tests, as it takes long."""
+    done = subprocess.run([COMMAND, "doctor", "--seconds", "0.001", "--json", "-"], check=True, capture_output=True, text=True,
+                          env=surroundings())
+    return {one["vendor"]: one["problem"] for one in json.loads(done.stdout)["mpi"]}
+
+
 def launcher_of(vendor, ranks):
     """(words that start `ranks` processes under this MPI, None), or (None, why there are none)."""
     names = {"openmpi": ("mpirun.openmpi", "mpirun"), "mpich": ("mpiexec.mpich", "mpiexec.hydra")}[vendor]
     program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
         return None, f"no launcher of {vendor} in PATH"
-    report = json.loads(subprocess.run([COMMAND, "doctor", "--seconds", "0.001", "--json", "-"], check=True,
-                                       capture_output=True, text=True, env=surroundings()).stdout)
-    problem = next(one["problem"] for one in report["mpi"] if one["vendor"] == vendor)
+    problem = problems_of_mpi()[vendor]
     if problem:
         return None, problem
     words = [program, "-n", str(ranks)]

@@ -117,9 +117,9 @@ class Mpi:
         return json.loads(self.content("result.json"))
 
     def test_usage(self):
-        self.ends_with(2, "among 2 processes", *PROBLEM, "--ranks", 3)
-        self.ends_with(2, "under mpirun", *PROBLEM, "--transport", "threads")
-        self.ends_with(2, "gmres", *PROBLEM, "--method", "gmres")
+        self.side_by_side(self.ends_with, ((2, "among 2 processes", *PROBLEM, "--ranks", 3),
+                                           (2, "under mpirun", *PROBLEM, "--transport", "threads"),
+                                           (2, "gmres", *PROBLEM, "--method", "gmres")))
 
     def refused_apart(self, code, says, first, second):
         """Two ranks with command lines of their own: one line, exit code `code`, long before any deadline."""
@@ -133,17 +133,17 @@ class Mpi:
         self.assertRegex(lines[0], says)
 
     def test_ranks_with_other_options_are_refused(self):
-        words = ("solve", *PROBLEM)
+        words, cases = ("solve", *PROBLEM), []
         for more, says in ((("--method", "minres"), "--method minres; rank 0 no --method"),
                            (("--preconditioner", "jacobi"), "--preconditioner jacobi; rank 0 no"),
                            (("--rtol", "1e-3"), "--rtol 1e-3; rank 0 no"), (("--output", "x.npy"), "--output x.npy; rank 0 no"),
                            (("--json", "r.json"), "--json r.json; rank 0 no"), (("--time-limit", 9), "--time-limit 9; rank 0 no"),
                            (("--transport", "composite"), "--transport composite; rank 0 no"), (("--quiet",), "--quiet; rank 0 no"),
                            (("--checkpoint", "c", "--checkpoint-every", 5), "--checkpoint c; rank 0 no")):
-            self.refused_apart(2, f"rank 1 is given {says}", words, (*words, *more))
-            self.refused_apart(2, "rank 1 is given no ", (*words, *more), words)
+            cases += [(2, f"rank 1 is given {says}", words, (*words, *more)), (2, "rank 1 is given no ", (*words, *more), words)]
         for option, one, two in (("--json", "r.json", "s.json"), ("--output", "x.npy", "y.npy"), ("--slices", 8, 16)):
-            self.refused_apart(2, f"rank 1 is given {option} {two}; rank 0 {option} {one} ", (*words, option, one), (*words, option, two))
+            cases.append((2, f"rank 1 is given {option} {two}; rank 0 {option} {one} ", (*words, option, one), (*words, option, two)))
+        self.side_by_side(self.refused_apart, cases)
         self.assertEqual(list(self.folder.glob("*.npy")), [])
 
     def test_numbers_are_compared_by_value(self):
@@ -157,12 +157,11 @@ class Mpi:
 
     def test_other_commands_and_stencils_are_refused(self):
         stencil = ("stencil", "--problem", "heat", "--size", "9,9", "--steps", 3)
-        self.refused_apart(2, "rank 1 is given the command hostless stencil; rank 0 the command hostless solve", ("solve", *PROBLEM), stencil)
-        self.refused_apart(2, "rank 1 is given --output f.npy; rank 0 no --output", stencil, (*stencil, "--output", "f.npy"))
-        self.refused_apart(2, "rank 1 is given --output g.npy; rank 0 --output f.npy", (*stencil, "--output", "f.npy"),
-                           (*stencil, "--output", "g.npy"))
-        self.refused_apart(2, "rank 1 is given --values 4; rank 0 --values 2", ("bench", "allreduce", "--values", 2),
-                           ("bench", "allreduce", "--values", 4))
+        self.side_by_side(self.refused_apart, (
+            (2, "rank 1 is given the command hostless stencil; rank 0 the command hostless solve", ("solve", *PROBLEM), stencil),
+            (2, "rank 1 is given --output f.npy; rank 0 no --output", stencil, (*stencil, "--output", "f.npy")),
+            (2, "rank 1 is given --output g.npy; rank 0 --output f.npy", (*stencil, "--output", "f.npy"), (*stencil, "--output", "g.npy")),
+            (2, "rank 1 is given --values 4; rank 0 --values 2", ("bench", "allreduce", "--values", 2), ("bench", "allreduce", "--values", 4))))
 
     def test_ranks_that_read_other_files_are_refused(self):
         n, other = 50, "rank 1 reads another file than rank 0, of the same .* but other content"
@@ -172,13 +171,13 @@ class Mpi:
         self.write("b9.mtx", market_vector([1.0] * (n - 1) + [9.0]))
         self.write("p", "0\n" * 25 + "1\n" * 25)
         self.write("p9", "1\n" * 25 + "0\n" * 25)
-        self.refused_apart(3, f"A9.mtx: {other}", ("solve", "A.mtx"), ("solve", "A9.mtx"))
-        self.refused_apart(3, f"b9.mtx: {other}", ("solve", "A.mtx", "b.mtx"), ("solve", "A.mtx", "b9.mtx"))
-        self.refused_apart(3, f"b9.mtx: {other}", ("solve", "A.mtx", "b.mtx", "b.mtx"), ("solve", "A.mtx", "b.mtx", "b9.mtx"))
-        self.refused_apart(3, "p9: rank 1 reads another partition than rank 0", ("solve", "A.mtx", "--partition", "file:p"),
-                           ("solve", "A.mtx", "--partition", "file:p9"))
-        self.refused_apart(2, "rank 1 is given the number of files 2; rank 0 the number of files 1", ("solve", "A.mtx"),
-                           ("solve", "A.mtx", "b.mtx"))
+        self.side_by_side(self.refused_apart, (
+            (3, f"A9.mtx: {other}", ("solve", "A.mtx"), ("solve", "A9.mtx")),
+            (3, f"b9.mtx: {other}", ("solve", "A.mtx", "b.mtx"), ("solve", "A.mtx", "b9.mtx")),
+            (3, f"b9.mtx: {other}", ("solve", "A.mtx", "b.mtx", "b.mtx"), ("solve", "A.mtx", "b.mtx", "b9.mtx")),
+            (3, "p9: rank 1 reads another partition than rank 0", ("solve", "A.mtx", "--partition", "file:p"),
+             ("solve", "A.mtx", "--partition", "file:p9")),
+            (2, "rank 1 is given the number of files 2; rank 0 the number of files 1", ("solve", "A.mtx"), ("solve", "A.mtx", "b.mtx"))))
 
     def refused_in_folders(self, code, says, *words):
         """Two ranks of equal words, each in a folder of its own, as on nodes with disks of their own."""
@@ -238,15 +237,21 @@ class Mpi:
         self.run_it("solve", "A.mtx", ":", *one[one.index("-n"):], COMMAND, "solve", "copy.mtx", launcher=one)
 
     def test_what_one_process_does_is_refused_once(self):
-        for words in (("plan", *PROBLEM), ("info", *PROBLEM[:4]), ("generate", "poisson2d", "--size", 9, "-o", "z.mtx"), ("options",),
-                      ("machine", "show", "lassen")):
-            done = self.run_it(*words, code=2, launcher=self.mpirun(2))
-            lines = [line for line in done.stderr.splitlines() if line.startswith("hostless: ")]
-            self.assertEqual(len(lines), 1, done.stderr)
-            self.assertRegex(lines[0], f"^hostless: hostless {words[0]}( show)? by 2 processes of mpirun \\(")
-            self.assertEqual((done.stdout, (self.folder / "z.mtx").exists()), ("", False))
+        made = self.folder / "z.mtx"
+        cases = [("plan", *PROBLEM), ("info", *PROBLEM[:4]), ("generate", "poisson2d", "--size", 9, "-o", made.name), ("options",),
+                 ("machine", "show", "lassen")]
+        self.side_by_side(self.refused_by_two, cases)
+        self.assertFalse(made.exists())
+        for words in cases:
             self.run_it(*words, launcher=self.mpirun(1))
-            (self.folder / "z.mtx").unlink(missing_ok=True)
+        self.assertTrue(made.exists())
+
+    def refused_by_two(self, *words):
+        done = self.run_it(*words, code=2, launcher=self.mpirun(2))
+        lines = [line for line in done.stderr.splitlines() if line.startswith("hostless: ")]
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertRegex(lines[0], f"^hostless: hostless {words[0]}( show)? by 2 processes of mpirun \\(")
+        self.assertEqual(done.stdout, "")
 
     def test_bad_input_is_told_once(self):
         self.write("bad.mtx", market(chain(4), 4).replace("1 1 2.0", "1 1 x"))

@@ -18,6 +18,14 @@ from picture_case import MISSING, SURROUNDINGS, WHY_SKIPPED
 if not MISSING:
     from hostless.report import make_page, results, shapes  # the checkout's
 
+def put(it, place, value):
+    """Puts a value where the keys of `place` lead to, and returns what stood there."""
+    for key in place[:-1]:
+        it = it[key]
+    before, it[place[-1]] = it[place[-1]], value
+    return before
+
+
 NOT_DRAWN = mock.patch("hostless.report.figures.inline", return_value="")  # where many pages are made for their words
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -228,20 +236,24 @@ class Report(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "neither a result of a solve or stencil nor a plan nor .*`hostless bench halo`"):
             make_page([{"bench": "halo", "halo": []}])
         for whole in (picture_case.as_if_on_gpus(picture_case.solved()), picture_case.planned(), picture_case.measured(2)):
+            pages = {}  # of what is no damage to a page, by how deep it lies and what stands there: none lies inside another
             for place in self.places(whole):
                 for wrong in ("x", None) if place[-1] == 0 else ([], True):
                     damaged = copy.deepcopy(whole)
-                    inner = damaged
-                    for key in place[:-1]:
-                        inner = inner[key]
-                    if type(inner[place[-1]]) is type(wrong):
+                    if type(put(damaged, place, wrong)) is type(wrong):
                         continue
-                    inner[place[-1]] = wrong
                     with self.subTest(place=place, wrong=wrong):
                         try:
-                            make_page([damaged])
-                        except ValueError as error:
-                            self.assertRegex(str(error), r"^result 1: .*\. Give ")
+                            results.read_all([damaged], None)
+                        except ValueError:
+                            with self.assertRaisesRegex(ValueError, r"^result 1: .*\. Give "):
+                                make_page([damaged])
+                        else:
+                            put(pages.setdefault((len(place), str(wrong)), copy.deepcopy(whole)), place, wrong)
+            self.assertGreater(len(pages), 2)
+            for (depth, wrong), one in pages.items():
+                with self.subTest(depth=depth, wrong=wrong):
+                    make_page([one])
 
     def places(self, it, at=()):
         """Keys of every value, but of only the first entry of a list, or of the choices."""
@@ -257,7 +269,8 @@ class CommandOfPython(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="hostless-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        (self.folder / "one.json").write_text(json.dumps(picture_case.solved()))
+        (self.folder / "one.json").write_text(json.dumps(picture_case.solved()))  # four pictures, of which
+        (self.folder / "plan.json").write_text(json.dumps(picture_case.planned()))  # has one, where none is looked at
 
     def run_it(self, *words, code=0, program=(sys.executable, "-m", "hostless.report"), more=None):
         done = subprocess.run([*program, *words], cwd=self.folder, env={**SURROUNDINGS, **(more or {})}, timeout=600,
@@ -271,7 +284,7 @@ class CommandOfPython(unittest.TestCase):
         self.assertEqual(page.tables[0][0][1][0], "one")
         self.assertIn("Mine", page.text)
         self.assertTrue(said.startswith("page.html: 1 file, "), said)
-        self.run_it("one.json")
+        self.run_it("plan.json")
         self.assertIn("<svg", (self.folder / "report.html").read_text())
 
     def test_a_page_is_written_whole_or_not_at_all(self):
@@ -282,11 +295,11 @@ class CommandOfPython(unittest.TestCase):
         # No file may become longer than a block of 512 bytes, and a page has more.
         full = ("sh", "-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"", sys.executable, "-m", "hostless.report")
         for name in ("page.html", "link.html"):
-            said = self.run_it("one.json", "-o", name, code=4, program=full, more={"MPLCONFIGDIR": str(self.folder)})
+            said = self.run_it("plan.json", "-o", name, code=4, program=full, more={"MPLCONFIGDIR": str(self.folder)})
             self.assertIn(f"{name}: cannot be written: File too large", said.stderr)
             self.assertEqual(page.read_text(), "older")
             self.assertFalse(list(self.folder.glob("*.partial")))
-        self.run_it("one.json", "-o", "link.html")
+        self.run_it("plan.json", "-o", "link.html")
         self.assertTrue(link.is_symlink())
         self.assertIn("<svg", page.read_text())
         self.assertEqual(page.stat().st_mode & 0o777, 0o640)
@@ -323,7 +336,7 @@ class CommandOfPython(unittest.TestCase):
         self.assertFalse((self.folder / "report.html").exists())
 
     def test_a_page_that_cannot_be_printed(self):
-        for words in (("one.json", "-o", "-"), ("one.json", "-o", "page.html")):
+        for words in (("plan.json", "-o", "-"), ("plan.json", "-o", "page.html")):
             for closed in (False, True):
                 with self.subTest(words=words, closed=closed), open("/dev/full", "w", encoding="ascii") as full:
                     done = subprocess.run([sys.executable, "-m", "hostless.report", *words], cwd=self.folder, env=SURROUNDINGS,

@@ -1,5 +1,6 @@
 """Puts the page together: what the files hold, as tables and pictures, into the template."""
 
+import functools
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from .. import plots
 from . import figures, results, stencils
 
 
+@functools.lru_cache(maxsize=1)  # it keeps the template that it has compiled
 def environment():
     """Jinja2's, which escapes everything that a template writes. Errors: ImportError that says what to install."""
     try:

@@ -9,7 +9,7 @@ namespace {
 // A library that only has to compile knows few of the blocks of cmake/GpuLibraries.cmake.
 constexpr bool is_compiled([[maybe_unused]] int block) {
 #if defined(HOSTLESS_FEW_BLOCKS)
-  return block != 2 && block != 4;
+  return block != 2 && block != 4 && block <= HOSTLESS_FEW_BLOCKS;
 #else
   return true;
 #endif
