@@ -4,14 +4,14 @@
 # SUITE   what `cmake --build build --target device_suite` made elsewhere, with -DHOSTLESS_GPU=OFF, from the sources of this checkout
 # BEFORE  an earlier commit: its sources (`git archive`; CMakeLists.txt and cmake/HostlessGpu.cmake as of this checkout, where that
 #         commit has no HOSTLESS_GPU_ALONE) and its program `hostless`, built elsewhere
-# Both GPU libraries are compiled here. Steps (all of them): bits times suite peers queues hangs kills. What they print is in the folder OUT
+# Both GPU libraries are compiled here. Steps (all of them): bits times suite peers nodes queues hangs kills. What they print is in the folder OUT
 # (./out) too; each has a limit, and the last lines say which passed. PAIRS (10) of the times.
 set -uo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 suite=$(cd "$1" && pwd) || exit 2
 before=$(cd "$2" && pwd) || exit 2
 shift 2
-if [ $# -gt 0 ]; then steps=("$@"); else steps=(bits times suite peers queues hangs kills); fi
+if [ $# -gt 0 ]; then steps=("$@"); else steps=(bits times suite peers nodes queues hangs kills); fi
 out=${OUT:-$source/out}
 mkdir -p "$out"
 export NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS=1
@@ -65,6 +65,10 @@ for name in "${steps[@]}"; do
     times) step times 900 pairs ;;
     suite) suite_of suite 900 plain guard ;;
     peers) suite_of peers 400 again bits processes ;;
+    nodes)  # peer memory inside nodes, NCCL or the host between: exchanges, solves, losses
+      step nodes-exchanges 300 env LD_LIBRARY_PATH="$suite:${LD_LIBRARY_PATH:-}" "$suite/device_exchange" '--gtest_filter=*Nodes*:*NcclByThreads'
+      step nodes-solves 600 env LD_LIBRARY_PATH="$suite:${LD_LIBRARY_PATH:-}" "$suite/device_gpu_transports" '--gtest_filter=*/peer_*:*EqualPlans*'
+      ;;
     queues) step queues 400 env LD_LIBRARY_PATH="$suite:${LD_LIBRARY_PATH:-}" HOSTLESS_QUEUE_PROGRAMS=10000 "$suite/device_queue" ;;
     hangs) suite_of hangs 900 hangs ;;
     kills) suite_of kills 600 kills ;;
