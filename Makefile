@@ -2,6 +2,8 @@
 # tools/setup.sh. Nothing asks a question.
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
+# Tests at a time: one more than processors, because some wait for deadlines or for an mpirun.
+TEST_JOBS ?= $(shell echo $$(($(JOBS) + 1)))
 COVERAGE ?= 95
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
@@ -56,7 +58,7 @@ options: build  ## write docs/options.md from the table of options
 
 test: tests  ## all checks and tests (minutes); ends with what was skipped, and why
 	@rm -f "$(REPORT)"
-	@code=0; ctest --test-dir build -j $(JOBS) $(REPORT_FLAGS) $(CTEST_FLAGS) || code=$$?; cat build/gpu-libraries.txt; \
+	@code=0; ctest --test-dir build -j $(TEST_JOBS) $(REPORT_FLAGS) $(CTEST_FLAGS) || code=$$?; cat build/gpu-libraries.txt; \
 	python3 tools/count_tests.py "tests=$$code:$(REPORT)"
 
 test-gpu: tests  ## the GPU suite on this machine's GPU, then under compute-sanitizer (STAGES= chooses)

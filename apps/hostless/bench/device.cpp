@@ -52,7 +52,7 @@ std::string columns_of(bench::Timing const& by_clock, bench::Timing const& by_ev
   return fmt::format("{} {:10.3f}", times_of(by_clock), us * by_events.best());
 }
 
-std::string head(char const* first) {
+std::string timed_head(char const* first) {
   return fmt::format("{} {:>10} {:>10} {:>10} {:>10}", first, "best us", "median us", "worst us",
                      "by events");
 }
@@ -97,7 +97,7 @@ int time_device_ping_pong(MessageOptions const& o, Transport& transport) {
   report["pingpong"] = Json::array();
   table.line(fmt::format("{} on {}: one way, half of there and back, by the kernel's clock",
                          counted(ranks, "rank"), counted(used, "GPU")));
-  table.line(fmt::format("{:>9} {:>9} {:7}{}  {:>10}", "ranks", "bytes", "by", head(""), "MB/s"));
+  table.line(fmt::format("{:>9} {:>9} {:7}{}  {:>10}", "ranks", "bytes", "by", timed_head(""), "MB/s"));
   for (auto const& [first, second] : pairs) {
     auto const timings =
         bench::device_ping_pong(first % used, second % used, o.sizes_or_default(), o.measure.protocol);
@@ -145,7 +145,7 @@ int time_device_halo(MessageOptions const& o, Transport& transport) {
                          counted(group.size(), "rank"), counted(o.gpus, "GPU"), with_halo.device,
                          name(matrix.plan().route), counted(most_bytes, "byte")));
   table.line(with_halo.kernel);
-  table.line(head(fmt::format("{:20}", "").c_str()));
+  table.line(timed_head(fmt::format("{:20}", "").c_str()));
   table.line(fmt::format("{:20} {}", fmt::format("exchange and sum{}", sums > 1 ? "s" : ""),
                          columns_of(with_halo.by_clock, with_halo.by_events)));
   table.line(fmt::format("{:20} {}", fmt::format("sum{} alone", sums > 1 ? "s" : ""),
@@ -173,7 +173,8 @@ int time_device_sums(MessageOptions const& o, Transport& transport) {
       fmt::format("{} on {}: sums of doubles over all blocks of all of them, by the kernel's clock; barrier: "
                   "the median from a block's arrival until all have decided",
                   counted(transport.group().size(), "rank"), counted(o.gpus, "GPU")));
-  table.line(fmt::format("{} {:>10}", head(fmt::format("{:>7} {:8}", "doubles", "").c_str()), "barrier"));
+  table.line(
+      fmt::format("{} {:>10}", timed_head(fmt::format("{:>7} {:8}", "doubles", "").c_str()), "barrier"));
   for (int const values : o.values) {
     gpu::Communication what;
     what.values = values;
