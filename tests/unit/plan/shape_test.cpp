@@ -83,11 +83,11 @@ TEST(Shape, EveryFieldOfAPlanIsLookedAt) {
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.buffer = -1; }, "stages[2].unpack[0].to.buffer: -1"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.first = 7; }, "stages[2].unpack[0].to.first: 7"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = 3; }, "stages[2].unpack[0].to.count"},
-      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = -1; }, "to.count: a box of 1 rows of -1"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = -1; }, "to.count: a box of 1 row of -1"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.rows = 0; }, "to.count: a box of 0 rows"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.rows = 2; }, "to.stride: 0 makes rows of 2"},
       {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = 1; },
-       "stages[2].unpack[0].to: takes 1 items of 2"},
+       "stages[2].unpack[0].to: takes 1 item of 2"},
       {[](ExchangePlan& p) { p.stages[3].out[0].id = -1; }, "stages[3].out[0].id"},
       {[](ExchangePlan& p) { p.stages[3].out[0].source = 6; }, "stages[3].out[0].source: 6"},
       {[](ExchangePlan& p) { p.stages[3].out[0].source = 8; }, "stages[3].out[0].source: 8 is no rank"},
@@ -134,7 +134,7 @@ TEST(Shape, PiecesSayNoMoreThanTheyNeed) {
       {[](ExchangePlan& p) {
          p.stages[2].unpack[0].to.index = {0, 1};
        },
-       "to.index: a list of items beside a box of 1 rows of 2"},
+       "to.index: a list of items beside a box of 1 row of 2"},
       {[](ExchangePlan& p) {
          p.stages[2].unpack[0].to.count = 0, p.stages[2].unpack[0].to.index = {0, 9};
        },

@@ -131,7 +131,7 @@ TEST(Store, EveryComplaintNamesThePath) {
       {"/options/by_socket", 2, "$.options.by_socket: 2 is not in [0, 1]"},
       {"/options/dies", 6, "$.options: options.dies: of no use to route three_step"},
       {"/options/hops", Json::array({1}), "$.options: options.dies: of no use to route three_step"},
-      {"/patterns/1/position", Json::array({0}), "patterns[1].position: 1 entries for"},
+      {"/patterns/1/position", Json::array({0}), "patterns[1].position: 1 entry for"},
       {"/nodes/node/2", 99, "$.nodes: node[2]: 99"},
       {"/nodes/node", 7, "$.nodes.node: number where a list"},
       {"/patterns", Json::array(), "$.patterns: 0 for 6 ranks"},
