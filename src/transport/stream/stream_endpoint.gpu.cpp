@@ -6,13 +6,6 @@
 
 namespace hostless::gpu {
 
-StreamContact StreamEndpoint::contact_on(int device) {
-  StreamContact mine = contact();
-  mine.device = device;
-  mine.unique_id = unique_id();
-  return mine;
-}
-
 StreamEndpoint::Served StreamEndpoint::serve() {
   Served served = poll();
   for (Backoff backoff; served == Served::under_way; served = poll()) backoff.pause();

@@ -54,7 +54,12 @@ class StreamEndpoint {
   /// Where others find this rank, gathered from all of them before `connect`.
   virtual StreamContact contact() const { return {}; }
   /// The same, whole: what `know` of the others is told.
-  StreamContact contact_on(int device);
+  StreamContact contact_on(int device) {
+    StreamContact mine = contact();
+    mine.device = device;
+    mine.unique_id = unique_id();
+    return mine;
+  }
   /// Errors  environment  a GPU cannot reach the memory of another
   virtual void know(std::vector<StreamContact> const&) {}
   /// All ranks together, before anything is queued, and again after a loss. Overwrites the ghosts of `field`.
