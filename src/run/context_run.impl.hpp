@@ -65,7 +65,7 @@ class ContextRun : public ThreadRun {
       };
       SweepOrder const& order = a.matrix->order();
       order.for_each_of(order.interior, thread_, threads_, [&](int s) { run_slice(call, s, nullptr); });
-      if (threads_ > 1) await(field, order);
+      if (threads_ > 1) await(field);
       order.for_each_of(order.boundary, thread_, threads_, [&](int s) {
         if (threads_ == 1) await(field, a.needs[static_cast<std::size_t>(s)]);
         run_slice(call, s, nullptr);
@@ -121,8 +121,8 @@ class ContextRun : public ThreadRun {
       e_.failed.store(true, std::memory_order_release);
     e_.times.ghosts_s += Engine::seconds_since(begin);
   }
-  // Thread 0 carries the exchange; the others wait for its word.
-  void await(GatheredField& field, SweepOrder const& order) {
+  // Thread 0 carries the exchange; the others wait for its word (HostRun::await_ghosts).
+  void await(GatheredField& field) {
     if (thread_ == 0) {
       auto const begin = Clock::now();
       bool const complete = field.exchange().wait();
@@ -131,9 +131,7 @@ class ContextRun : public ThreadRun {
       field.ready.store(field.wanted, std::memory_order_release);
       return;
     }
-    bool needed = false;
-    order.for_each_of(order.boundary, thread_, threads_, [&](int) { needed = true; });
-    if (needed) await_word([&] { return field.ready.load(std::memory_order_acquire) == field.wanted; });
+    await_word([&] { return field.ready.load(std::memory_order_acquire) == field.wanted; });
   }
   std::vector<double> ring_;  ///< what halved operators keep between block rows
 };

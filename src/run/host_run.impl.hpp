@@ -291,7 +291,8 @@ class ThreadRun {
     return multiplied;
   }
 
-  // Thread 0 carries the exchange; the others wait for its word.
+  // Thread 0 carries the exchange; the others wait for its word, also those that read no ghost: at the barrier
+  // they would give up before thread 0 does, which may wait for the first time.
   void await_ghosts() {
     if (thread_ == 0) {
       auto const begin = Clock::now();
@@ -300,9 +301,6 @@ class ThreadRun {
       e_.ghosts_ready.store(e_.ghosts_wanted, std::memory_order_release);
       return;
     }
-    bool needed = false;
-    e_.order.for_each_of(e_.order.boundary, thread_, threads_, [&](int) { needed = true; });
-    if (!needed) return;
     await_word([&] { return e_.ghosts_ready.load(std::memory_order_acquire) == e_.ghosts_wanted; });
   }
   template <class HasCome>

@@ -3,11 +3,13 @@
 // for bit. Ranks that are processes are this program again.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "host_ranks.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -189,7 +191,8 @@ struct Ending {
   std::int64_t first;
   std::vector<double> x;
 };
-Ending solve(Transport& transport, Route route, Way const& way, std::function<void(int)> disturb = {}) {
+Ending solve(Transport& transport, Route route, Way const& way, std::function<void(int)> disturb = {},
+             WaitLimits const& of_threads = {60, 60}) {
   Problem problem(transport, route);
   auto const owned = static_cast<std::size_t>(problem.fines.owned());
   Operator const by_a(*problem.a, *problem.x_field, problem.tiling),
@@ -213,7 +216,7 @@ Ending solve(Transport& transport, Route route, Way const& way, std::function<vo
   chosen.disturb = std::move(disturb);
   State state;
   state.iterate = true;
-  Engine engine(state, sweep, Multiplier{}, exchange, chosen, {60, 60});
+  Engine engine(state, sweep, Multiplier{}, exchange, chosen, of_threads);
   engine.exchanges_of_context = {&problem.x_field->exchange(), &problem.between->exchange(),
                                  &problem.rest->exchange(), &problem.corrected->exchange()};
   auto const text = [&](auto& run) {
@@ -300,6 +303,26 @@ TEST_P(Threads, ALostRankEndsTheOthers) {
     EXPECT_EQ(got.state.status, Status::peer_lost);
   });
   EXPECT_LT(Engine::seconds_since(begin), 50);
+}
+
+// The first exchange of a field may take as long as ranks are apart, which is more than threads wait for each other:
+// those that read no ghost (there are more threads than slices) wait for it as the others do.
+TEST_P(Threads, ALateRankIsWaitedForByAllThreads) {
+  if (std::get<1>(GetParam()) != 2) return;
+  std::vector<double> const expected = reference();
+  test::tested_transport(std::get<0>(GetParam())).run(2, [&](Transport& transport) {
+    bool is_late = transport.group().rank() == 1;
+    Ending const got = solve(transport, Route::direct, {RunKind::host, is_late ? 1 : 12, 1},
+                             [&](int) {
+                               if (is_late) std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+                               is_late = false;
+                             },
+                             {60, 2});
+    EXPECT_EQ(got.state.status, Status::running);
+    EXPECT_EQ(got.state.iteration, 5);
+    for (std::size_t i = 0; i < got.x.size(); ++i)
+      ASSERT_EQ(got.x[i], expected[static_cast<std::size_t>(got.first) + i]);
+  });
 }
 
 class Processes : public testing::TestWithParam<test::Ranks> {
