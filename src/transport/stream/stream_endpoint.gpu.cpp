@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "hostless/base/deadline.hpp"
 #include "hostless/base/wait.hpp"
 
 namespace hostless::gpu {
@@ -19,16 +18,18 @@ bool StreamEndpoint::wait(Stream const& stream) {
     stream.wait();
     return true;
   }
-  Deadline deadline = Deadline::after(is_first ? first_s_ : later_s_);
+  Countdown countdown(Deadline::after(is_first ? first_s_ : later_s_));
   constexpr int polls_between_looks = 64, requests_a_poll = 16;  // to ask the driver takes a microsecond
   for (int polls = 1; !stream.done(); ++polls) {
     for (int k = 0; k < requests_a_poll; ++k) {
       Served const served = serve();
       if (served == Served::lost) return false;
-      if (served == Served::something) deadline = Deadline::after(later_s_);  // it may have waited until now
+      if (served == Served::something)
+        countdown = Countdown(Deadline::after(later_s_));  // it may have waited until now
     }
     if (polls % polls_between_looks != 0) continue;
-    if (failed() || deadline.passed()) return false;
+    if (failed()) return false;
+    if (countdown.is_over()) return stream.done() && !failed();
     Backoff::give_core_away();
   }
   return !failed();  // what waited may have given up by itself
