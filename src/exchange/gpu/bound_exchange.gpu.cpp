@@ -124,10 +124,11 @@ class FieldExchange final : public BoundExchange {
     return false;
   }
   bool wait(double limit_s) override {
-    Deadline const deadline = Deadline::after(limit_s);
+    Countdown countdown(Deadline::after(limit_s));
     for (int polls = 1; !test(); ++polls) {
       if (lost_) return false;
-      if (deadline.passed()) {
+      if (countdown.is_over()) {
+        if (test()) return true;
         lose();
         return false;
       }

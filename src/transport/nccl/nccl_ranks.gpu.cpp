@@ -157,11 +157,12 @@ NcclStatus NcclRanks::state() {
 }
 
 bool NcclRanks::become_ready(double seconds) {
-  Deadline const deadline = Deadline::after(seconds);
+  Countdown countdown(Deadline::after(seconds));
   for (;;) {
+    bool const is_late = countdown.is_over();  // before the last look
     NcclStatus const status = state();
     if (status != nccl_in_progress) return status == nccl_success;
-    if (deadline.passed()) {
+    if (is_late) {
       failure_ = "it was not ready within the deadline";
       return false;
     }
