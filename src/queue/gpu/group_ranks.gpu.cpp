@@ -1,6 +1,7 @@
 #include "queue/gpu/group_ranks.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "device/on_device.hpp"
@@ -37,6 +38,7 @@ GroupCounts ConnectedRanks::counts(int peer) const {
         shown_.data())[mark * words_of_mark + static_cast<std::size_t>(peer)];
   };
   std::uint64_t const done = of(1);  // first: it is never more than has begun
+  std::atomic_thread_fence(std::memory_order_acquire);
   return {of(0), done};
 }
 
