@@ -96,6 +96,9 @@ struct Orders {
   std::uint32_t stop = 0;  ///< 1: end at the next sum, with a true residual
   /// For tests, where ranks wait phase by phase: this one stays away from that barrier on; 0: from none.
   std::uint32_t silent_from = 0;
+  /// Where ranks wait phase by phase: 1 until they have met for the first time in a run, which the phase says
+  /// that sees it.
+  std::uint32_t awaits_first = 0;
 };
 /// Written by a kernel that runs, now and then.
 struct Progress {

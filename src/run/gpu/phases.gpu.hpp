@@ -205,9 +205,10 @@ __device__ __forceinline__ void barrier_of_ranks(PhaseMemory const& memory, Phas
       store_flagged_word(there + K, memory.orders->stop, 0, epoch);
     }
     FlaggedWord word{};
-    bool const whole =
-        await_flagged_word(peers.phase_flagged_words[peers.rank] + parity + other * (widest_sum + 1) + k,
-                           word, epoch, memory.deadline_cycles);
+    std::uint64_t const most =
+        memory.orders->awaits_first != 0 ? memory.first_cycles : memory.deadline_cycles;
+    bool const whole = await_flagged_word(
+        peers.phase_flagged_words[peers.rank] + parity + other * (widest_sum + 1) + k, word, epoch, most);
     if (!whole) {
       shared.lost = true;
       for (int both = 0; both < 2; ++both)  // whoever waits for this rank need not wait on
@@ -223,7 +224,10 @@ __device__ __forceinline__ void barrier_of_ranks(PhaseMemory const& memory, Phas
     fence_system();
   }
   __syncthreads();
-  if (thread == 0) *memory.epoch = epoch;
+  if (thread == 0) {
+    *memory.epoch = epoch;
+    memory.orders->awaits_first = 0;
+  }
   if (thread < K)
     shared.total[thread] =
         tree_of_ranks(peers.ranks, [&](int rank) { return shared.rank_total[thread][rank]; });

@@ -24,9 +24,9 @@ struct Loop {
 /// `state` by `state`, sums by their size.
 struct PhaseMemory {
   State* state = nullptr;
-  Orders const* orders = nullptr;  ///< the host copies its orders there
-  double* partial = nullptr;       ///< [widest_sum * tiles], sum after sum; with free_order one of each
-  double* total = nullptr;  ///< [widest_sum] of a sum that was begun; before it the order to stop, 0 or 1
+  Orders* orders = nullptr;   ///< the host copies its orders there
+  double* partial = nullptr;  ///< [widest_sum * tiles], sum after sum; with free_order one of each
+  double* total = nullptr;    ///< [widest_sum] of a sum that was begun; before it the order to stop, 0 or 1
   std::uint32_t* arrived = nullptr;  ///< blocks of the running phase
   int tiles = 0;
   /// Right-hand sides, how far their vectors lie apart, and how many have decided in the running phase.
@@ -37,9 +37,10 @@ struct PhaseMemory {
   bool free_order = false;  ///< blocks add to a sum as they arrive (`--reduction fast`)
   /// Of several ranks, else null: the last block of a phase waits for those of the others.
   PeerView const* peers = nullptr;
-  int rounds = 1;                  ///< of their plan
-  std::uint32_t* epoch = nullptr;  ///< of their last barrier
-  std::uint64_t deadline_cycles = 0;
+  int rounds = 1;                     ///< of their plan
+  std::uint32_t* epoch = nullptr;     ///< of their last barrier
+  std::uint64_t deadline_cycles = 0;  ///< of one wait
+  std::uint64_t first_cycles = 0;     ///< of the first one of a run: ranks do not start together
 
   /// Of one of several right-hand sides.
   HOSTLESS_HOST_DEVICE double* partial_of(int column) const {

@@ -211,7 +211,7 @@ void GraphRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost
 
 void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost& cost) {
   TimedEvent begin, end;
-  mailbox_.withdraw(stream_);
+  mailbox_.begin_run(stream_);
   if (arguments.stamps != nullptr) arguments.stamps->restart(stream_);
   begin.record(stream_);
   whole_->launch(stream_);

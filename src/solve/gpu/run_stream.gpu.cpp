@@ -82,7 +82,8 @@ Mailbox::Mailbox(Arguments& arguments, bool free_order)
                       arguments.peers,
                       arguments.rounds,
                       epoch_.data(),
-                      arguments.control.deadline_cycles};
+                      arguments.control.deadline_cycles,
+                      std::max(arguments.control.first_cycles, arguments.control.deadline_cycles)};
 }
 
 void Mailbox::lend(PeerMemory& memory) const {
@@ -116,8 +117,9 @@ void Mailbox::lose(State* state, Stream const& stream) {
   stream.wait();
 }
 
-void Mailbox::give(std::uint32_t stop, Stream const& stream) {
+void Mailbox::give(std::uint32_t stop, bool is_new_run, Stream const& stream) {
   given_.host().stop = stop;
+  given_.host().awaits_first = is_new_run ? 1 : 0;
   check(HOSTLESS_GPU(MemcpyAsync)(orders_.data(), given_.data(), sizeof(Orders),
                                   HOSTLESS_GPU(MemcpyHostToDevice), stream.get()),
         "giving an order to the GPU");
@@ -134,7 +136,7 @@ void LookingQueue::start(Arguments const& arguments, Watch const& watch) {
   looks_ = 0;
   has_inner_loop_ = false;
   if (endpoint_ != nullptr) endpoint_->expect_late_ranks();
-  mailbox_.withdraw(stream_);
+  mailbox_.begin_run(stream_);
 }
 
 void LookingQueue::wait() {

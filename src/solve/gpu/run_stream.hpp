@@ -23,9 +23,10 @@ class Mailbox {
   std::span<State const> states_after(State const* state, Stream const& stream);
   /// The same state, which has ended because a rank is lost. Waits.
   void lose(State* state, Stream const& stream);
-  /// Phases end the solve, with its true residual, from the next decision on. Queued, like `withdraw`.
-  void order_stop(Stream const& stream) { give(1, stream); }
-  void withdraw(Stream const& stream) { give(0, stream); }
+  /// Phases end the solve, with its true residual, from the next decision on. Queued, like `begin_run`.
+  void order_stop(Stream const& stream) { give(1, false, stream); }
+  /// Without orders; the ranks are awaited as for the first time.
+  void begin_run(Stream const& stream) { give(0, true, stream); }
   /// Of several ranks: where others store their parts of sums.
   void lend(PeerMemory& memory) const;
   void forget_barriers(std::uint32_t last_epoch);
@@ -37,7 +38,7 @@ class Mailbox {
   }
 
  private:
-  void give(std::uint32_t stop, Stream const& stream);
+  void give(std::uint32_t stop, bool is_new_run, Stream const& stream);
   Array<double> partial_, total_;
   Lending lending_;
   Array<std::uint32_t> arrived_, epoch_;
