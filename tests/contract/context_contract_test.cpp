@@ -306,13 +306,13 @@ TEST_P(Threads, ALostRankEndsTheOthers) {
 }
 
 // The first exchange of a field may take as long as ranks are apart, which is more than threads wait for each other:
-// those that read no ghost (there are more of them than slices) wait for it as the others do.
+// those that read no ghost (there are more threads than slices) wait for it as the others do.
 TEST_P(Threads, ALateRankIsWaitedForByAllThreads) {
   if (std::get<1>(GetParam()) != 2) return;
   std::vector<double> const expected = reference();
   test::tested_transport(std::get<0>(GetParam())).run(2, [&](Transport& transport) {
     bool is_late = transport.group().rank() == 1;
-    Ending const got = solve(transport, Route::direct, {RunKind::host, is_late ? 1 : 6, 1},
+    Ending const got = solve(transport, Route::direct, {RunKind::host, is_late ? 1 : 12, 1},
                              [&](int) {
                                if (is_late) std::this_thread::sleep_for(std::chrono::milliseconds(3500));
                                is_late = false;

@@ -53,6 +53,8 @@ struct StencilOptions {
   /// It can be where slabs are as thick as a radius, a route or several nodes are not named, and depth, more than one
   /// step in a pass, other boxes or overlap are not asked for.
   ShareCells share = ShareCells::chosen;
+  /// first_s is of the first wait of all, later_s of every other, that at the beginning of a later run too: ranks may
+  /// be so far apart when they call it.
   WaitLimits limits = WaitLimits::from_environment();
 };
 

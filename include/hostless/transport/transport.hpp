@@ -99,7 +99,8 @@ class Endpoint {
   /// As gather, summed by the transport's library in whatever order it likes; only where capabilities say so.
   virtual void all_reduce(std::span<double const> mine) = 0;
   virtual bool all_reduced(std::span<double> sums) = 0;
-  /// True when another rank has said that it leaves, or is known to be dead.
+  /// True when another rank has said that it leaves, or is known to be dead. Messages that it sent before can
+  /// still be received.
   virtual bool peer_left() = 0;
   /// Tells all ranks that this one leaves; their next poll of `peer_left` says so. Best effort, never blocks.
   virtual void leave() noexcept = 0;
