@@ -1,5 +1,6 @@
 // The `mpi` transport: a shared library of its own, compiled once against Open MPI and once against MPICH.
 // Its three C entries are all that the loader (mpi_loader.cpp) knows of it.
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -59,9 +60,10 @@ class StartLimit {
 
  private:
   void watch() {
-    constexpr double waits =
-        5;  // of the first of a transport: processes of a large job come one after the other
-    double const limit_s = waits * WaitLimits::from_environment().first_s;
+    // Waits of the first of a transport: processes of a large job come one after the other. And however short those
+    // are made, libraries take seconds to start where processors are shared.
+    constexpr double waits = 5, least_s = 10;
+    double const limit_s = std::max(waits * WaitLimits::from_environment().first_s, least_s);
     constexpr auto look = std::chrono::seconds(1);  // a clock that is set meanwhile does not count
     auto const end = Deadline::after(limit_s);
     std::unique_lock lock(mutex_);
