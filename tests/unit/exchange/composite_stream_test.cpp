@@ -20,6 +20,7 @@ StreamTransport loopback_stream();
 namespace {
 
 constexpr std::int64_t bytes_a_rank = 40;
+std::size_t at(int k) { return static_cast<std::size_t>(k); }
 
 struct World {
   std::vector<int> node;
@@ -61,51 +62,41 @@ TEST(CompositeLists, OneMessageGoesBetweenTwoNodes) {
     CompositeLists const lists(nodes, world.speaks, bytes_a_rank);
     auto const count = nodes.ranks.size();
     std::set<std::pair<int, int>> messages;
+    auto const node_of = [&](int rank) -> std::vector<int> const& {
+      return nodes.ranks[at(nodes.node[at(rank)])];
+    };
     int const ranks = static_cast<int>(world.node.size());
     for (int rank = 0; rank < ranks; ++rank) {
       StreamRound const round = lists.between(rank);
       EXPECT_EQ(round.out.size(), round.in.size());
       EXPECT_LE(round.in_bytes, round.most_in_bytes);
       for (StreamPart const& part : round.out) {
-        int const to = lists.members()[static_cast<std::size_t>(part.rank)];
-        int const from_node = nodes.node[static_cast<std::size_t>(rank)],
-                  to_node = nodes.node[static_cast<std::size_t>(to)];
+        int const to = lists.members()[at(part.rank)];
+        int const from_node = nodes.node[at(rank)], to_node = nodes.node[at(to)];
         EXPECT_NE(from_node, to_node);
         EXPECT_TRUE(messages.insert({from_node, to_node}).second);
         StreamRound const there = lists.between(to);
         EXPECT_TRUE(std::any_of(there.in.begin(), there.in.end(), [&](StreamPart const& in) {
-          return lists.members()[static_cast<std::size_t>(in.rank)] == rank && in.first == part.there &&
-                 in.bytes == part.bytes;
+          return lists.members()[at(in.rank)] == rank && in.first == part.there && in.bytes == part.bytes;
         }));
       }
       // What another rank of the node hands on comes where it says.
       for (StreamPart const& part : lists.inside(rank).out) {
-        int const to = nodes.ranks[static_cast<std::size_t>(nodes.node[static_cast<std::size_t>(rank)])]
-                                  [static_cast<std::size_t>(part.rank)];
+        int const to = node_of(rank)[at(part.rank)];
         StreamRound const there = lists.inside(to);
         EXPECT_LE(there.in_bytes, there.most_in_bytes);
         EXPECT_TRUE(std::any_of(there.in.begin(), there.in.end(), [&](StreamPart const& in) {
-          return in.rank == nodes.local[static_cast<std::size_t>(rank)] && in.first == part.there &&
-                 in.bytes == part.bytes;
+          return in.rank == nodes.local[at(rank)] && in.first == part.there && in.bytes == part.bytes;
         }));
       }
       // All that comes to a rank is what the other nodes have said.
-      std::int64_t const others =
-          bytes_a_rank *
-          (ranks -
-           static_cast<std::int64_t>(
-               nodes.ranks[static_cast<std::size_t>(nodes.node[static_cast<std::size_t>(rank)])].size()));
+      auto const others = bytes_a_rank * (ranks - static_cast<std::int64_t>(node_of(rank).size()));
       EXPECT_EQ(round.in_bytes + lists.inside(rank).in_bytes, count == 1 ? 0 : others);
     }
     EXPECT_EQ(messages.size(), count * (count - 1));
-    auto const& members = lists.members();
-    for (int const rank : members)
-      EXPECT_TRUE(
-          world.speaks[static_cast<std::size_t>(rank)] != 0 ||
-          std::none_of(
-              nodes.ranks[static_cast<std::size_t>(nodes.node[static_cast<std::size_t>(rank)])].begin(),
-              nodes.ranks[static_cast<std::size_t>(nodes.node[static_cast<std::size_t>(rank)])].end(),
-              [&](int one) { return world.speaks[static_cast<std::size_t>(one)] != 0; }));
+    auto const may_speak = [&](int rank) { return world.speaks[at(rank)] != 0; };
+    for (int const rank : lists.members())
+      EXPECT_TRUE(may_speak(rank) || std::none_of(node_of(rank).begin(), node_of(rank).end(), may_speak));
   }
 }
 
@@ -126,14 +117,14 @@ void gather_some(Transport& transport, World const& world, std::vector<std::stri
   auto const value = [](int rank, int number, int k) { return 1000.0 * number + 10 * rank + k + 0.25; };
   for (int number = 0; number < 12; ++number) {
     int const count = 1 + number % 5;
-    std::vector<double> said(static_cast<std::size_t>(count));
-    for (int k = 0; k < count; ++k) said[static_cast<std::size_t>(k)] = value(group.rank(), number, k);
+    std::vector<double> said(at(count));
+    for (int k = 0; k < count; ++k) said[at(k)] = value(group.rank(), number, k);
     double const* const heard = endpoint->gather(queue, said.data(), count);
-    for (int at = 0; at < count * group.size(); ++at)
-      if (heard[at] != value(at / count, number, at % count)) {
+    for (int v = 0; v < count * group.size(); ++v)
+      if (heard[v] != value(v / count, number, v % count)) {
         std::lock_guard const lock(guard);
         wrong.push_back("rank " + std::to_string(group.rank()) + ", sum " + std::to_string(number) +
-                        ", value " + std::to_string(at) + " of " + text_of(world));
+                        ", value " + std::to_string(v) + " of " + text_of(world));
         return;
       }
   }
