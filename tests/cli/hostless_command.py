@@ -76,11 +76,11 @@ class Command(unittest.TestCase):
         return lines[0][len("hostless: "):]
 
     def side_by_side(self, check, cases):
-        """check(*case) of each, some at a time: they wait more than they compute (Open MPI's mpirun a second for ranks that it ends).
+        """check(*case) of each, two at a time: they wait more than they compute (Open MPI's mpirun a second for ranks that it ends).
 
         In threads, so `check` opens no subTest; words say which case it was.
         """
-        with ThreadPoolExecutor(6) as workers:
+        with ThreadPoolExecutor(2) as workers:  # more, and libraries that spin keep each other's ranks waiting
             for done in [workers.submit(check, *case) for case in cases]:
                 done.result()
 
