@@ -26,12 +26,20 @@ std::vector<std::int64_t> sides_in(std::string const& text) {
 }  // namespace
 
 void InputOptions::add_problem(CLI::App& command) {
-  auto* kind = command.add_option("--generate", generate,
-                                  fmt::format("Generate a problem: {}", fmt::join(problem_names(), ", ")));
+  auto const has_name = [](std::string const& text) {
+    return text.empty()
+               ? std::string("a problem without a name (an empty word). Name one, or drop the option")
+               : std::string();
+  };
+  auto* kind = command
+                   .add_option("--generate", generate,
+                               fmt::format("Generate a problem: {}", fmt::join(problem_names(), ", ")))
+                   ->check(has_name);
   command
       .add_option("--preset", preset_name,
                   fmt::format("Generate a matrix of the size and class of a known one: {}",
                               fmt::join(preset_names(), ", ")))
+      ->check(has_name)
       ->excludes(kind);
   command.add_option_function<std::string>(
       "--size", [this](std::string const& text) { size = sides_in(text); },

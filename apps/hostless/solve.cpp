@@ -317,6 +317,14 @@ void settle(Options& o, CLI::App& c) {
     o.input.file = files.front();
     files.erase(files.begin());
   }
+  for (std::string const& file : o.files)  // as a shell makes of a variable that is not set
+    if (file.empty())
+      throw Error(
+          ErrorCode::usage,
+          fmt::format(
+              "file {} of {} has no name (the matrix, b and the first guess are told by their places). "
+              "Name it, or leave it out.",
+              &file - o.files.data() + 1, o.files.size()));
   if (files.size() > 2) throw Error(ErrorCode::usage, fmt::format("'{}' is one file too many.", files[2]));
   if (!files.empty()) o.b = files[0];
   if (files.size() > 1) o.x0 = files[1];
@@ -337,11 +345,15 @@ void settle(Options& o, CLI::App& c) {
   check_tolerance(o);
   o.work.matrix_options(o.input, o.layout);
   if (!o.output.empty()) check_vector_ending(o.output, columns_of(o));  // not only when the answer is there
+  auto const require_name = [](std::string const& text, std::string const& what) {
+    if (text.empty())
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("{} without a name is refused (nothing could be read or written). Name a file.", what));
+  };
   for (char const* const name : {"--output", "--json", "--checkpoint", "--resume", "--profile"})
-    if (CLI::Option const* const option = c.get_option(name);
-        option->count() > 0 && option->as<std::string>().empty())
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} without a name is refused (nothing would be written). Name a file.", name));
+    if (CLI::Option const* const option = c.get_option(name); option->count() > 0)
+      require_name(option->as<std::string>(), name);
   check_files(o);
   o.provenance = provenance_of(c);
 }

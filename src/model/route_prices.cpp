@@ -121,8 +121,9 @@ std::string table(MachineModel const& machine, std::vector<PricedWay> const& way
   for (std::size_t k = 0; k < ways.size(); ++k)
     if (k != best && ways[k].price && (next == 0 || ways[k].price->seconds < next))
       next = ways[k].price->seconds;
-  if (next > 0 && ways[best].price->seconds > 0)
-    fmt::format_to(out, ", {:.3g} of the next one's time", ways[best].price->seconds / next);
+  if (double const most = ways[best].price->seconds; next > 0 && most > 0)
+    fmt::format_to(out, "; the next one takes {}",
+                   next < 1.005 * most ? "as long" : fmt::format("{:.3g} times as long", next / most));
   text += "\n";
   for (std::string const& source : sources) fmt::format_to(out, "  source: {}\n", source);
   for (std::string const& note : notes) fmt::format_to(out, "  note: {}\n", note);

@@ -292,7 +292,9 @@ std::string Solver::Parts::advice_by_status(Result const& result) {
           state.iteration);
     case Status::not_finite:
       return fmt::format(
-          "NaN or infinity came up: in A, b{}, or by overflow. Look for them, or scale the system.",
+          "NaN or infinity came up: in A, b{}, by overflow, or in an entry of x that A never reads (an empty "
+          "column). "
+          "Look for them, or scale the system.",
           options.preconditioner == PreconditionerKind::function
               ? ", the guess or what the preconditioner function gave"
               : " or the guess");

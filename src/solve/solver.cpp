@@ -331,6 +331,7 @@ Result Solver::Parts::solve() {
     }
     find_true_residual();
     round_answer();
+    require_finite_answer();
     result.status = state.status;
     if (state.status != Status::peer_lost) give_answer();  // before products overwrite what is there
     if (gpu) count_gpu(result, before.gpu);

@@ -159,6 +159,7 @@ Result Solver::Parts::solve_columns() {
     if (easy != 0) return finish_easily(result);
     find_true_residual(is_lost);
     if (!is_lost) round_answer();
+    if (!is_lost) require_finite_answer();
     result.status = state.status;
   });
   whole.time_solve_s = host::Engine::seconds_since(begun);

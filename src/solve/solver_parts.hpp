@@ -178,6 +178,7 @@ struct Solver::Parts : SolveColumn {
   void find_true_residual(bool is_lost = false);
   double measure_true_residual();
   void round_answer();
+  void require_finite_answer();
   void write_profile(Result& result) const;
   IterationTimes iteration_times(Result const& result) const;
   void estimate_condition(Result& result) const;

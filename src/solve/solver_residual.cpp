@@ -1,4 +1,5 @@
 // |b - A x| of the x that a solve hands back.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -67,6 +68,21 @@ void Solver::Parts::round_answer() {
     state.status = Status::stagnated;
     rounded_from = std::sqrt(ended.true_rr);
   }
+}
+
+// An entry of x that A never reads (its column is empty) is in no residual: what an iteration made of it must be looked
+// at. Collective.
+void Solver::Parts::require_finite_answer() {
+  if (state.status == Status::peer_lost || state.status == Status::not_finite) return;
+  bool finite = true;
+  if (there != nullptr) {
+    group().together([&] { finite = std::isfinite(gpu->largest_solution()); });
+  } else {
+    finite = std::all_of(fields[0].begin(), fields[0].end(), [](double one) { return std::isfinite(one); });
+  }
+  if (!group().any(!finite)) return;
+  state.status = Status::not_finite;
+  state.true_rr = std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace hostless

@@ -207,6 +207,11 @@ class ExitCodes(Command):
         for words in (("--json", ""), ("--output", "")):
             with self.subTest(words=words):
                 self.assertIn("without a name", self.refused(2, "solve", "A.mtx", *words))
+        for words, says in ((("A.mtx", ""), "file 2 of 2 has no name"), (("A.mtx", "", "b.npy"), "file 2 of 3 has no name"),
+                            (("",), "file 1 of 1 has no name"), (("A.mtx", "--generate", ""), "--generate: a problem without a name"),
+                            (("A.mtx", "--preset", ""), "--preset: a problem without a name")):
+            with self.subTest(words=words):  # as a shell makes of a variable that is not set
+                self.assertIn(says, self.refused(2, "solve", *words))
         self.assertEqual(self.content("A.mtx"), before)
 
     def test_errors_that_cannot_be_told_keep_their_code(self):

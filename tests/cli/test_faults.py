@@ -198,6 +198,21 @@ class Advice(Command):
         self.assertTrue(told.startswith("row 6 of A holds only zeros: A is singular. Take that row and its column out, or put a 1 on its diagonal. "
                                         "Else: the diagonal entry of row 6"), told)
 
+    def test_an_entry_that_a_never_reads_may_not_be_infinite(self):
+        """Column 1 is empty: what an iteration makes of x[0] is in no residual, and here it overflows."""
+        rows = ["1 2 1e-150"] + [f"{i} {i} 2.5e-150" for i in range(2, 7)]
+        rows += [f"{i + 1} {i} -1e-150\n{i} {i + 1} -1e-150" for i in range(2, 6)]
+        self.write("A.mtx", "%%MatrixMarket matrix coordinate real general\n6 6 14\n" + "\n".join(rows) + "\n")
+        for name, values in (("b.mtx", (1e150, 1.5e150, 0.5e150, 0.5e150, 0.5e150, 1.5e150)), ("x0.mtx", (1.7976931348623157e308, 0, 0, 0, 0, 0))):
+            self.write(name, "%%MatrixMarket matrix array real general\n6 1\n" + "".join(f"{one!r}\n" for one in values))
+        for ranks in (1, 2):
+            with self.subTest(ranks=ranks):
+                told = self.solve("A.mtx", "b.mtx", "x0.mtx", "--method", "bicgstab", "--ranks", ranks, "--output", f"x{ranks}.mtx", code=1)
+                self.assertEqual(told["status"], "not_finite")
+                self.assertIn("an entry of x that A never reads", told["message"])
+                self.assertIsNone(told["true_relative_residual"])
+        self.assertIn(b"inf", self.content("x1.mtx"))
+
     def test_rows_of_very_different_size_are_to_be_scaled(self):
         size = [10.0 ** (8 * (i % 3) - 8) for i in range(60)]
         entries = "".join(f"{i + 1} {i + 1} {4 * size[i] ** 2!r}\n" + (f"{i + 2} {i + 1} {-size[i] * size[i + 1]!r}\n" if i < 59 else "")

@@ -189,10 +189,10 @@ void warn_of_unstable(GridWords const& grid, int axes) {
     if (double const value = values[range.parameter]; value < 0 || value > range.most)
       tell(
           "hostless: {}={:g} of {} on {} (steps are stable from 0 to {:.6g}: beyond, values grow in "
-          "each "
-          "of them). Take shorter steps in time, so that it is smaller.\n",
-          stencil.parameters[range.parameter], value, stencil.name, counted(axes, "axis", "axes"),
-          range.most);
+          "each of them). {}\n",
+          stencil.parameters[range.parameter], value, stencil.name, counted(axes, "axis", "axes"), range.most,
+          value < 0 ? "Take one that is not negative."
+                    : "Take shorter steps in time, so that it is smaller.");
 }
 
 // But for who steps, which is not known yet.
