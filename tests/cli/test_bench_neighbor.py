@@ -197,7 +197,7 @@ class OnGpus(Command):
     def test_every_way_and_trigger_has_a_cell(self):
         report, rows = self.cells_of(*self.RING, "--seed", 3)
         self.assertEqual((report["ranks"], report["gpus"], report["edges"], report["seed"]), (2, 2, 2, 3))
-        ways = ["nccl grouped", "library", "peer", "copies", "nccl", "nvshmem", "mpi", "host"]
+        ways = ["nccl grouped", "library", "peer", "copies", "nccl", "nvshmem", "mpi", "host", "peer+nccl", "peer+mpi", "peer+host"]
         self.assertEqual(list(dict.fromkeys(key[1] for key in rows)), ways)
         for collective in ("allgather", "alltoallv"):
             for size in (8, 4096):

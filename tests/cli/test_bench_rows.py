@@ -13,7 +13,8 @@ GRID = ("--generate", "poisson2d", "--size", "24")
 BRIEF = ("--steps", "20", "--repeat", "2", "--warm-up", "3")
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
 ALL = [("threads", "host"), ("processes", "host"), ("openmpi", "host"), ("mpich", "host"), ("peer", "kernel"), ("peer", "stream"),
-       ("nccl", "stream"), ("nvshmem", "stream"), ("mpi", "stream"), ("host", "stream")]
+       ("nccl", "stream"), ("nvshmem", "stream"), ("mpi", "stream"), ("host", "stream"),
+       ("peer+nccl", "stream"), ("peer+mpi", "stream"), ("peer+host", "stream")]
 # A library in the place of a GPU's (tests/unit/exchange/fake_gpu): two GPUs, for which the host carries.
 PLAYED = {"HOSTLESS_PLUGIN_DIR": os.environ.get("HOSTLESS_PLAYED_GPU", "")}
 
@@ -133,7 +134,7 @@ class Rows(Command):
         words = ("pingpong", "--ranks", 2, "--gpu-transport", "host", "--sizes", 64, *BRIEF)
         text = self.run_it("bench", *words, environment=PLAYED).stdout.splitlines()
         self.assertEqual([line.split()[:4] for line in text[2:]], [["stream", "0,", "1", "64"], ["graph", "0,", "1", "64"]])
-        for ranks, gpus, by, says in ((2, 1, "host", "2 ranks on 1 GPUs (some would share one)"), (3, 3, "host", "3 GPUs (this machine has 2)"),
+        for ranks, gpus, by, says in ((2, 1, "host", "2 ranks on 1 GPU (some would share one)"), (3, 3, "host", "3 GPUs (this machine has 2)"),
                                       (2, 2, "loopback", "unknown GPU transport 'loopback'"), (1, 1, "host", "a ping-pong of one rank")):
             with self.subTest(ranks=ranks, gpus=gpus, by=by):
                 self.assertIn(says, self.refused(2, "bench", "pingpong", "--ranks", ranks, "--gpus", gpus, "--gpu-transport", by, quiet=False, environment=PLAYED))
