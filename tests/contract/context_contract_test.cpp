@@ -3,6 +3,7 @@
 // for bit. Ranks that are processes are this program again.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -311,11 +312,11 @@ TEST_P(Threads, ALateRankIsWaitedForByAllThreads) {
   if (std::get<1>(GetParam()) != 2) return;
   std::vector<double> const expected = reference();
   test::tested_transport(std::get<0>(GetParam())).run(2, [&](Transport& transport) {
-    bool is_late = transport.group().rank() == 1;
+    std::atomic<bool> is_late = transport.group().rank() == 1;  // all threads of a rank ask
     Ending const got = solve(transport, Route::direct, {RunKind::host, is_late ? 1 : 12, 1},
                              [&](int) {
-                               if (is_late) std::this_thread::sleep_for(std::chrono::milliseconds(3500));
-                               is_late = false;
+                               if (is_late.exchange(false))
+                                 std::this_thread::sleep_for(std::chrono::milliseconds(3500));
                              },
                              {60, 2});
     EXPECT_EQ(got.state.status, Status::running);
