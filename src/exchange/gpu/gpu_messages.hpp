@@ -45,9 +45,9 @@ class GpuMessages {
   void leave() noexcept;
 
  private:
-  std::vector<MessageRound> rounds_;
   void find_speakers(ExchangePlan const& plan, Group& group);
 
+  std::vector<MessageRound> rounds_;
   std::vector<gpu::StreamRound> stream_rounds_, between_nodes_;
   std::vector<std::int32_t> node_;
   std::vector<std::uint8_t> speaks_;

@@ -31,7 +31,7 @@ class CompositeLists {
   std::int64_t arriving_bytes(int agent) const;
   /// The first byte of what `agent` hands on among all that is handed to `rank`, of the same node; by rank.
   std::int64_t handed_at(int rank, int agent) const;
-  /// All ranks have the numbers of all; parts of agents that speak: members' numbers, else -1.
+  /// Its number among the members; -1: it is none.
   int member(int rank) const { return member_[static_cast<std::size_t>(rank)]; }
   /// Between agents, by numbers of members.
   StreamRound between(int rank) const;

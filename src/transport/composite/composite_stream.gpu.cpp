@@ -101,10 +101,10 @@ class CompositeStream final : public StreamEndpoint {
     return everyone_.data();
   }
   bool is_recorded() const override {
-    return inside_.endpoint().is_recorded() && (!between_ || between_->endpoint().is_recorded());
+    return all_of([](StreamEndpoint const& one) { return one.is_recorded(); });
   }
   bool replays_anywhere() const override {
-    return inside_.endpoint().replays_anywhere() && (!between_ || between_->endpoint().replays_anywhere());
+    return all_of([](StreamEndpoint const& one) { return one.replays_anywhere(); });
   }
 
   UniqueId unique_id() override { return between_ ? between_->endpoint().unique_id() : UniqueId{}; }
@@ -128,7 +128,7 @@ class CompositeStream final : public StreamEndpoint {
     if (between_) between_->endpoint().connect(id_between_, in_.data());
   }
   bool is_connected() const override {
-    return inside_.endpoint().is_connected() && (!between_ || between_->endpoint().is_connected());
+    return all_of([](StreamEndpoint const& one) { return one.is_connected(); });
   }
   std::vector<StreamBuffers> buffers() const override {
     return between_ ? between_->endpoint().buffers() : std::vector<StreamBuffers>{};
@@ -160,17 +160,14 @@ class CompositeStream final : public StreamEndpoint {
     return all;
   }
   bool guards_hold() const override {
-    bool hold = out_.guards_hold() && in_.guards_hold() && everyone_.guards_hold();
-    each([&](StreamEndpoint& one) { hold = hold && one.guards_hold(); });
-    return hold;
+    return out_.guards_hold() && in_.guards_hold() && everyone_.guards_hold() &&
+           all_of([](StreamEndpoint const& one) { return one.guards_hold(); });
   }
 
  protected:
   bool waits_on_gpu() const override { return true; }
   bool failed() override {
-    bool lost = false;
-    each([&](StreamEndpoint& one) { lost = lost || one.has_failed(); });
-    return lost;
+    return !all_of([](StreamEndpoint& one) { return !one.has_failed(); });
   }
 
  private:
@@ -180,6 +177,10 @@ class CompositeStream final : public StreamEndpoint {
   void each(Use const& use) const {
     use(inside_.endpoint());
     if (between_) use(between_->endpoint());
+  }
+  template <class Is>
+  bool all_of(Is const& is) const {
+    return is(inside_.endpoint()) && (!between_ || is(between_->endpoint()));
   }
   std::int64_t said_bytes() const { return by_lists_ ? lists_.between(rank_).out_bytes : 0; }
 
@@ -199,11 +200,13 @@ class CompositeStream final : public StreamEndpoint {
     }
     return some;
   }
-  StreamSetup setup_inside(StreamSetup const& whole) const {
-    StreamSetup setup = whole;
+  static StreamSetup without_nodes(StreamSetup setup) {
     setup.node.clear();
     setup.speaks.clear();
-    setup.by_copy_engine = false;
+    return setup;
+  }
+  StreamSetup setup_inside(StreamSetup const& whole) const {
+    StreamSetup setup = without_nodes(whole);
     setup.ranks = static_cast<int>(nodes_.ranks[at(here_)].size());
     setup.rank = nodes_.local[at(rank_)];
     for (StreamRound& round : setup.rounds)
@@ -213,10 +216,7 @@ class CompositeStream final : public StreamEndpoint {
     return setup;
   }
   StreamSetup setup_between(StreamSetup const& whole) {
-    StreamSetup setup = whole;
-    setup.node.clear();
-    setup.speaks.clear();
-    setup.by_copy_engine = false;
+    StreamSetup setup = without_nodes(whole);
     if (by_lists_) {
       setup.ranks = static_cast<int>(lists_.members().size());
       setup.rank = lists_.member(rank_);
