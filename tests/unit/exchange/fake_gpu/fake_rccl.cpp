@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -36,6 +37,7 @@ struct Call {
 
 std::mutex mutex;
 std::map<int, World> worlds;  // by the number in the name
+std::vector<std::unique_ptr<Rank>> all_ranks;  // who waits may look at one that was aborted: they stay
 int names = 0;
 std::atomic<bool> lets_go{false};
 thread_local std::vector<Call> group;
@@ -95,7 +97,9 @@ int ncclCommInitRank(Rank** rank, int ranks, Name name, int number) {
     ++here->joined;
   }
   if (!wait_until([&] { return here->joined == ranks; })) return failed;
-  *rank = new Rank{here, number, ranks};
+  std::lock_guard const lock(mutex);
+  all_ranks.push_back(std::unique_ptr<Rank>(new Rank{here, number, ranks}));
+  *rank = all_ranks.back().get();
   return fine;
 }
 int ncclCommInitRankConfig(Rank** rank, int ranks, Name name, int number, void*) {
@@ -111,10 +115,9 @@ int ncclCommDestroy(Rank* rank) {
     ++rank->world->left;
   }
   bool const all = wait_until([&] { return rank->world->left == rank->ranks; });
-  delete rank;
   return all ? fine : failed;
 }
-int ncclCommAbort(Rank* rank) {  // who waits may still look at it: it stays
+int ncclCommAbort(Rank* rank) {
   rank->aborted = true;
   return fine;
 }
