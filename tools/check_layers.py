@@ -76,8 +76,8 @@ MODULES = {
     "_stencil_gpu": {"_device", "_rows", "_stencil_expression", "_stencil_numpy", "_stencil_nvrtc", "_stencil_source", "errors"},
     "_stencil_arrays": {"_device", "_rows", "_stencil_expression", "errors"},
     "_stencil_task": {"_core", "_rows", "_stencil_arrays", "errors"},
-    "_stencil": {"_checks", "_core", "_device", "_rows", "_stencil_arrays", "_stencil_compile", "_stencil_expression", "_stencil_gpu",
-                 "_stencil_numpy", "_stencil_result", "_stencil_source", "_stencil_task", "errors"},
+    "_stencil": {"_checks", "_core", "_device", "_exchange", "_rows", "_stencil_arrays", "_stencil_compile", "_stencil_expression",
+                 "_stencil_gpu", "_stencil_numpy", "_stencil_result", "_stencil_source", "_stencil_task", "errors"},
     "report": {"_whole_file", "plots"},
 }
 MODULES["__main__"] = {"_sources"}

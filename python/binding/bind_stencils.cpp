@@ -18,16 +18,27 @@ using ChangeWords = std::tuple<std::int64_t, std::vector<double>, std::vector<do
 
 ChangeWords words_of(StencilChange const& change) { return {change.step, change.norm, change.largest}; }
 
+/// callback  lives longer than what is returned, which is empty for None
+std::function<bool(StencilChange const&)> calls(nb::object const& callback) {
+  if (callback.is_none()) return {};
+  return [&callback](StencilChange const& change) {
+    nb::object const answer = callback(words_of(change));
+    int const wants_end = PyObject_IsTrue(answer.ptr());
+    if (wants_end < 0) throw nb::python_error();
+    return wants_end != 0;
+  };
+}
 StencilReport run(StencilWords const& words, StencilTask const& task, nb::object const& callback) {
-  std::function<bool(StencilChange const&)> call;
-  if (!callback.is_none())
-    call = [&callback](StencilChange const& change) {
-      nb::object const answer = callback(words_of(change));
-      int const wants_end = PyObject_IsTrue(answer.ptr());
-      if (wants_end < 0) throw nb::python_error();
-      return wants_end != 0;
-    };
-  return run_stencil(kernel_of(words), task, call);
+  return run_stencil(kernel_of(words), task, calls(callback));
+}
+StencilReport run_among(Ranks& ranks, StencilWords const& words, StencilTask const& task,
+                        nb::object const& callback) {
+  return run_stencil_among(ranks, kernel_of(words), task, calls(callback));
+}
+/// (low, high) of the axes of Grid.
+auto box(StencilTask const& task, std::array<int, 3> const& radius, int axes, int rank, int ranks) {
+  Box const cells = stencil_box(task, radius, axes, rank, ranks);
+  return std::tuple{cells.low, cells.high};
 }
 
 void bind_stencil_words(nb::module_& module) {
@@ -72,6 +83,10 @@ nb::dict named(NamedStencil const& stencil) {
   nb::dict defaults;
   for (int const axes : stencil.axes) defaults[nb::int_(axes)] = defaults_of(stencil, axes);
   words["defaults"] = defaults;
+  nb::dict radius;
+  for (int const axes : stencil.axes)
+    radius[nb::int_(axes)] = make_stencil(stencil.name, axes, sizeof(double)).radius;
+  words["radius"] = radius;
   words["meaning"] = stencil.meaning;
   return words;
 }
@@ -98,6 +113,10 @@ void bind_stencils(nb::module_& module) {
       .def_ro("block_steps", &StencilReport::block_steps);
   module.def("run_stencil", run, nb::arg("words"), nb::arg("task"), nb::arg("callback").none(),
              "Steps arrays in place, without the GIL.");
+  module.def("run_stencil_among", run_among, nb::arg("ranks"), nb::arg("words"), nb::arg("task"),
+             nb::arg("callback").none(), "Steps a rank's box in place, without the GIL. Collective.");
+  module.def("stencil_box", box, nb::arg("task"), nb::arg("radius"), nb::arg("axes"), nb::arg("rank"),
+             nb::arg("ranks"), "Cells [low, high) of a rank.");
   module.def("named_stencils", [] {
     nb::list all;
     for (NamedStencil const& one : named_stencils()) all.append(named(one));

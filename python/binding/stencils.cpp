@@ -6,13 +6,18 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <exception>
+#include <optional>
 #include <utility>
 
+#include "agreement.hpp"
+#include "away.hpp"
 #include "base/processors.hpp"
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/stencil/catalogue.hpp"
+#include "stencil/agreement.hpp"
 #include "stencil/plan_steps.hpp"
 #include "thread_team.hpp"
 
@@ -35,6 +40,12 @@ Grid grid_of(StencilTask const& task) {
   return grid;
 }
 
+BoxPartition partition_of(StencilTask const& task, StencilKernel const& kernel, int ranks) {
+  StencilOptions options;
+  options.ranks_along = task.ranks_along;
+  return partition_for(ranks, grid_of(task), kernel, options);
+}
+
 int ranks_for(StencilTask const& task, Grid const& grid, StencilKernel const& kernel) {
   auto const& along = task.ranks_along;
   if (along != std::array<int, 3>{0, 0, 0} && task.ranks == 0) return along[0] * along[1] * along[2];
@@ -42,25 +53,35 @@ int ranks_for(StencilTask const& task, Grid const& grid, StencilKernel const& ke
   return ranks_worth(grid, kernel, task.depth, task.steps, processors_of_rank(1, true));
 }
 
-/// What ranks share during a run: the answer of the callback to the look of a step.
-struct Answer {
-  std::atomic<std::int64_t> step{-1};
-  std::atomic<bool> ends{false};
-};
+/// A rank's own array as one of all cells, of which it is asked for those of its box alone.
+CellArray of_all_cells(CellArray const& mine, Box const& box) {
+  auto address = reinterpret_cast<std::uintptr_t>(mine.data);
+  for (std::size_t a = 0; a < 3; ++a) address -= static_cast<std::uintptr_t>(box.low[a] * mine.stride[a]);
+  return {reinterpret_cast<void*>(address), mine.stride};
+}
 
 /// One rank's part of a run.
 class Steps {
  public:
-  Steps(Transport& transport, Grid const& grid, StencilKernel const& kernel, StencilTask const& task)
+  /// are_boxes  the arrays are each rank's own
+  Steps(Transport& transport, Grid const& grid, StencilKernel const& kernel, StencilTask const& task,
+        bool are_boxes)
       : task_(task),
         group_(transport.group()),
         fields_(kernel.fields),
+        arrays_(task.arrays),
         run_(transport, grid, kernel, options(task)) {
-    for (int k = 0; k < kernel.arrays(); ++k) run_.give(k, task.arrays[static_cast<std::size_t>(k)]);
+    for (int k = 0; k < kernel.arrays(); ++k) {
+      CellArray& array = arrays_[static_cast<std::size_t>(k)];
+      if (are_boxes) array = of_all_cells(array, run_.box());
+      run_.give(k, array);
+    }
   }
 
-  StencilReport run(ThreadTeam& team, std::function<bool(StencilChange const&)> const& callback,
-                    Answer& answer) {
+  /// wants_end  polled, as StencilStop::stop_requested
+  /// looks      after each look, or empty; true ends the run
+  StencilReport run(std::function<bool()> const& wants_end,
+                    std::function<bool(StencilChange const&)> const& looks) {
     bool ended_by_callback = false;
     auto const begin = Clock::now();
     auto const is_late = [&] {
@@ -70,24 +91,29 @@ class Steps {
     StencilStop stop;
     stop.every = task_.every;
     stop.tolerance = task_.tolerance;
-    stop.stop_requested = [&] { return team.stop() || is_late(); };
-    if (callback)
+    stop.stop_requested = [&] { return wants_end() || is_late(); };
+    if (looks)
       stop.observer = [&](StencilChange const& change) {
-        ended_by_callback = ends(team, callback, change, answer);
+        ended_by_callback = looks(change);
         return ended_by_callback;
       };
     StencilResult result = run_.run(task_.steps, stop);
     if (result.status == StencilStatus::aborted) {
-      bool const late = group_.max(is_late() ? 1 : 0) != 0;
-      if (ended_by_callback) {
+      int const why = group_.max(ended_by_callback ? 2 : is_late() ? 1 : 0);
+      if (why == 2) {
         result.message = fmt::format("the callback asked to stop after step {}", result.steps);
-      } else if (late) {
+      } else if (why == 1) {
         result.message = fmt::format("the time limit of {:g} s was reached after step {}", task_.time_limit_s,
                                      result.steps);
       }
     }
     if (result.status != StencilStatus::peer_lost) take();
     return {std::move(result), group_.size(), run_.depth(), run_.block_steps(), run_.partition().ranks_along};
+  }
+
+  /// Into the caller's arrays.
+  void take() const {
+    for (int f = 0; f < fields_; ++f) run_.take(f, arrays_[static_cast<std::size_t>(f)]);
   }
 
  private:
@@ -99,31 +125,59 @@ class Steps {
     return options;
   }
 
-  /// Whether the callback, or what it raised, ends the run.
-  bool ends(ThreadTeam& team, std::function<bool(StencilChange const&)> const& callback,
-            StencilChange const& change, Answer& answer) {
-    take();
-    group_.barrier();
-    if (group_.rank() == 0) {
-      bool wants_end = false;
-      bool const called = team.ask([&] { wants_end = callback(change); });
-      answer.ends.store(!called || wants_end);
-      answer.step.store(change.step);
-    }
-    // bounded: rank 0 answers, after as long as the user's function takes
-    for (Backoff backoff; answer.step.load() < change.step;) backoff.pause();
-    return answer.ends.load();
-  }
-
-  void take() const {
-    for (int f = 0; f < fields_; ++f) run_.take(f, task_.arrays[static_cast<std::size_t>(f)]);
-  }
-
   StencilTask const& task_;
   Group& group_;
   int fields_;
+  std::vector<CellArray> arrays_;
   StencilRun run_;
 };
+
+/// The answer of the callback to the look of a step, for ranks that are threads: the first one calls it when all
+/// have put their cells into the arrays.
+class SharedCallback {
+ public:
+  SharedCallback(ThreadTeam& team, std::function<bool(StencilChange const&)> const& callback)
+      : team_(team), callback_(callback) {}
+
+  bool ends(Group& group, StencilChange const& change) {
+    group.barrier();
+    if (group.rank() == 0) {
+      bool wants_end = false;
+      bool const called = team_.ask([&] { wants_end = callback_(change); });
+      ends_.store(!called || wants_end);
+      step_.store(change.step);
+    }
+    // bounded: rank 0 answers, after as long as the user's function takes
+    for (Backoff backoff; step_.load() < change.step;) backoff.pause();
+    return ends_.load();
+  }
+
+ private:
+  ThreadTeam& team_;
+  std::function<bool(StencilChange const&)> const& callback_;
+  std::atomic<std::int64_t> step_{-1};
+  std::atomic<bool> ends_{false};
+};
+
+void check_task(StencilKernel const& kernel, StencilTask const& task) {
+  check_kernel(kernel);
+  if (task.arrays.size() != static_cast<std::size_t>(kernel.arrays()))
+    throw Error(ErrorCode::usage,
+                fmt::format("{} arrays for stencil '{}' (it has {} fields and {} coefficients). Pass "
+                            "one for each.",
+                            task.arrays.size(), kernel.name, kernel.fields, kernel.coefficients));
+}
+
+/// An exception of Python's, in words.
+std::string text_of(std::exception_ptr const& raised) {
+  try {
+    std::rethrow_exception(raised);
+  } catch (std::exception const& problem) {
+    return problem.what();
+  } catch (...) {
+    return "something that is no exception";
+  }
+}
 
 }  // namespace
 
@@ -145,21 +199,80 @@ StencilKernel kernel_of(StencilWords const& words) {
 
 StencilReport run_stencil(StencilKernel const& kernel, StencilTask const& task,
                           std::function<bool(StencilChange const&)> const& callback) {
-  check_kernel(kernel);
-  if (task.arrays.size() != static_cast<std::size_t>(kernel.arrays()))
-    throw Error(ErrorCode::usage,
-                fmt::format("{} arrays for stencil '{}' (it has {} fields and {} coefficients). Pass "
-                            "one for each.",
-                            task.arrays.size(), kernel.name, kernel.fields, kernel.coefficients));
+  check_task(kernel, task);
   Grid const grid = grid_of(task);
   StencilReport report;
-  Answer answer;
   ThreadTeam team(ranks_for(task, grid, kernel), nullptr);
+  SharedCallback shared(team, callback);
   team.run([&](Transport& transport) {
-    StencilReport mine = Steps(transport, grid, kernel, task).run(team, callback, answer);
+    Steps steps(transport, grid, kernel, task, false);
+    std::function<bool(StencilChange const&)> looks;
+    if (callback)
+      looks = [&](StencilChange const& change) {
+        steps.take();
+        return shared.ends(transport.group(), change);
+      };
+    StencilReport mine = steps.run([&] { return team.stop(); }, looks);
     if (transport.group().rank() == 0) report = std::move(mine);
   });
   return report;
+}
+
+StencilReport run_stencil_among(Ranks& ranks, StencilKernel const& kernel, StencilTask const& task,
+                                std::function<bool(StencilChange const&)> const& callback) {
+  check_task(kernel, task);
+  Ranks::Use const use(ranks);
+  // Of threads, too: boxes are those that the arrays are of.
+  StencilTask boxes = task;
+  boxes.ranks_along = partition_of(task, kernel, ranks.size()).ranks_along;
+  Group& group = ranks.transport().group();
+  std::exception_ptr raised;  // on this rank
+  auto const try_or_end = [&](auto const& call) {
+    if (raised) return true;
+    try {
+      return call();
+    } catch (...) {
+      raised = std::current_exception();
+      return true;
+    }
+  };
+  Steps steps(ranks.transport(), grid_of(boxes), kernel, boxes, true);
+  std::function<bool(StencilChange const&)> looks;
+  if (callback)
+    looks = [&](StencilChange const& change) {
+      steps.take();
+      return try_or_end([&] {
+        Back const back;
+        return callback(change);
+      });
+    };
+  StencilReport report = steps.run(
+      [&] {
+        return try_or_end([&] {
+          ranks.look();
+          return false;
+        });
+      },
+      looks);
+  bool const is_lost = report.result.status == StencilStatus::peer_lost;
+  if (raised || !is_lost) {
+    std::optional<Error> problem;
+    if (raised)
+      problem.emplace(ErrorCode::aborted, fmt::format("rank {}: {}", group.rank(), text_of(raised)));
+    try {
+      if (!is_lost) static_cast<void>(agree(group, problem, "", false));
+    } catch (...) {
+      if (!raised) throw;  // this one's own says more
+    }
+  }
+  if (raised) std::rethrow_exception(raised);
+  return report;
+}
+
+Box stencil_box(StencilTask const& task, std::array<int, 3> radius, int axes, int rank, int ranks) {
+  StencilKernel looks;
+  looks.axes = axes, looks.radius = radius;
+  return partition_of(task, looks, ranks).box(rank);
 }
 
 }  // namespace hostless::python

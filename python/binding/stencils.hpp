@@ -1,5 +1,6 @@
 #pragma once
-// Stencils over arrays of Python's, on ranks that are threads and live as long as the call.
+// Stencils over arrays of Python's: whole ones on ranks that are threads and live as long as the call, or each rank's
+// box of ranks that the caller has.
 
 #include <nanobind/nanobind.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "hostless/stencil/stencil.hpp"
+#include "ranks.hpp"
 
 namespace hostless::python {
 
@@ -33,7 +35,8 @@ StencilKernel kernel_of(StencilWords const& words);
 struct StencilTask {
   std::array<std::int64_t, 3> extent{1, 1, 1};
   std::array<std::string, 3> boundary{"dirichlet", "dirichlet", "dirichlet"};
-  std::vector<CellArray> arrays;  ///< fields, which are read and written, then coefficients
+  /// Fields, which are read and written, then coefficients: of all cells, or of a rank's box.
+  std::vector<CellArray> arrays;
   std::int64_t steps = 0;
   int ranks = 0;  ///< 0: as many as can be used and are worth it
   std::array<int, 3> ranks_along{0, 0, 0};
@@ -56,6 +59,17 @@ struct StencilReport {
 /// Errors    usage  as StencilRun; what the callback or a signal raises in Python, in the end
 StencilReport run_stencil(StencilKernel const& kernel, StencilTask const& task,
                           std::function<bool(StencilChange const&)> const& callback);
+
+/// The same on ranks that the caller has, this thread being one: its arrays are its box of them. Collective.
+///
+/// ranks     with the GIL. task.ranks is not asked for
+/// callback  of this rank alone: others may have another one, or none
+/// Errors    usage  as StencilRun; what the callback or a signal raises in Python, in the end, and then on the other
+///           ranks aborted, with its text
+StencilReport run_stencil_among(Ranks& ranks, StencilKernel const& kernel, StencilTask const& task,
+                                std::function<bool(StencilChange const&)> const& callback);
+/// The cells of a rank in that. Errors  usage  fewer cells along an axis than boxes, or other products of boxes than `ranks`
+Box stencil_box(StencilTask const& task, std::array<int, 3> radius, int axes, int rank, int ranks);
 
 void bind_stencils(nanobind::module_& module);
 

@@ -13,6 +13,7 @@ import numpy as np
 from . import _core, _stencil_gpu, _stencil_numpy
 from ._checks import check_environment
 from ._device import is_there
+from ._exchange.bound import agreed, check_carrier, ranks_of
 from ._rows import is_array, real, small, word
 from ._stencil_arrays import Cells, boundary_of, cells_of, check_reach, coefficient_of, named_fields
 from ._stencil_compile import compiled, compiler, instructions
@@ -20,7 +21,7 @@ from ._stencil_expression import (CONSTANTS, FUNCTIONS, MOST_COEFFICIENTS, MOST_
                                   program_of)
 from ._stencil_result import StencilChange, StencilResult, change_of
 from ._stencil_source import constant, source_of
-from ._stencil_task import MOST_STEPS, between, check_looks, limits, of_grid, task_of
+from ._stencil_task import MOST_STEPS, between, check_looks, grid_of, limits, of_array, of_grid, set_ranks
 from .errors import MachineError, PeerLostError, UsageError, a_type, counted, warn
 
 
@@ -154,7 +155,8 @@ class Stencil:
     def run(self, u: Any, steps: int, *, boundary: Union[str, tuple] = "dirichlet", ranks: Optional[int] = None,
             ranks_along: Optional[tuple] = None, depth: Optional[int] = None, block_steps: Optional[int] = None, every: int = 0,
             tolerance: float = 0.0, callback: Optional[Callable[[StencilChange], Any]] = None,
-            time_limit: Optional[float] = None, **others: Any) -> StencilResult:
+            time_limit: Optional[float] = None, comm: Any = None, shape: Optional[tuple] = None, transport: Optional[str] = None,
+            **others: Any) -> StencilResult:
         """Takes `steps` steps IN PLACE: u holds the new cells afterwards.
 
         u            the field: an array of NumPy, a tensor of torch in the processor's memory, or anything with DLPack or a buffer;
@@ -172,17 +174,30 @@ class Stencil:
         callback     called after each look with a StencilChange, in this thread; u holds the cells of that step while it runs (what
                      it writes there is lost). True from it ends the run. Needs every
         time_limit   seconds after which the run ends as aborted, with the last complete step
+        comm         a communicator of mpi4py, or what `run_threads` hands to its function: u (and each coefficient) is then this
+                     rank's `box` of a grid, and all ranks step it together. Collective; callback and time_limit are each rank's own,
+                     all else is alike on all. With mpi4py the communicator is duplicated for the run
+        shape        of the whole grid; with comm, and needed there
+        transport    with mpi4py "mpi" (None means it) or "composite": processes of one node exchange through memory that they share
 
         Returns a StencilResult. The GIL is free. Ctrl-C ends within a few tenths of a second (or one pass over memory), leaves the
-        last complete step in u and raises KeyboardInterrupt; what the callback raises comes out likewise.
+        last complete step in u and raises KeyboardInterrupt; what the callback raises comes out likewise. With comm either is an
+        AbortedError on the other ranks.
 
-        Errors: UsageError (shapes that differ, read-only, memory of two places, words and numbers that make no sense), TypeError (no
-        arrays, other types), MachineError (the compiler, NVRTC or the GPU fails). Memory: two copies of each field and one of each coefficient, with
+        Errors: UsageError (shapes that differ, read-only, memory of two places, words and numbers that make no sense; with comm on
+        all ranks together), TypeError (no arrays, other types), MachineError (the compiler, NVRTC or the GPU fails), PeerLostError (a
+        rank left or stayed silent; its cells are unknown). Memory: two copies of each field and one of each coefficient, with
         halos. Cost: setting up takes some tenths of a millisecond, and with large arrays about as long as ten steps, so ask for many at
         once. Without a C++ compiler ($CXX, c++, g++, clang++) NumPy takes the steps on one rank, with a warning; named stencils need
         none.
         """
         self._refuse(others)
+        how = (boundary, ranks_along, depth, block_steps, every, tolerance, callback, time_limit)
+        if comm is not None:
+            return self._among(comm, transport, shape, ranks, u, steps, how)
+        for name, value in (("shape", shape), ("transport", transport)):
+            if value is not None:
+                raise UsageError(f"{name}={value!r} without comm (the arrays are the whole grid, and ranks are threads). Leave it out, or pass comm.")
         check_environment()
         named = named_fields(u, self._fields)
         if is_there(named[0][1]):
@@ -190,24 +205,96 @@ class Stencil:
         cells = cells_of(named, list(self._coefficients.items()))
         axes = len(cells.shape)
         self._check_axes(axes)
-        edges = boundary_of(boundary, axes)
-        task = task_of(cells, edges, ranks, ranks_along, depth, block_steps)
+        task, edges = self._task(cells, cells.shape, ranks, steps, how)
+        words, show = self._words(axes, cells.dtype), self._shown(callback)
+        if not self._compile(words, axes, cells.dtype):
+            return self._by_numpy(words, cells, edges, task, show)
+        return self._result(_core.run_stencil(words, task, show), axes)
+
+    def box(self, shape: tuple, comm: Any, *, boundary: Union[str, tuple] = "dirichlet", ranks_along: Optional[tuple] = None) -> tuple:
+        """Which cells of a grid are this rank's, a slice for each axis: `run` with this comm takes arrays of whole[box].
+
+        shape        of the whole grid
+        comm         as of `run`; its rank and size alone are asked for, so this is local
+        boundary, ranks_along
+                     as they are passed to `run`
+
+        Boxes of neighbouring ranks meet along the last axis first; together they are the grid. Errors: UsageError (as `run`).
+        """
+        check_environment()
+        task, _ = self._grid(_shape_of(shape), boundary, ranks_along)
+        return self._box(task, len(shape), comm)
+
+    def _box(self, task: Any, axes: int, comm: Any) -> tuple:
+        radius = self._known["radius"][axes] if self._program is None else of_grid(self._program.radius(axes), 0)
+        return tuple(slice(*ends) for ends in zip(*(of_array(end, axes) for end in _core.stencil_box(task, radius, axes, comm.rank, comm.size))))
+
+    def _grid(self, shape: tuple, boundary: Any, ranks_along: Any) -> tuple:
+        self._check_axes(len(shape))
+        edges = boundary_of(boundary, len(shape))
+        if self._program is not None:
+            check_reach(self._program.radius(len(shape)), shape, self._fields[0])
+        return grid_of(shape, edges, ranks_along), edges
+
+    def _task(self, cells: Cells, shape: tuple, ranks: Any, steps: Any, how: tuple, are_threads: bool = True) -> tuple:
+        """What the engine is asked for, and a word of boundary for each axis."""
+        boundary, ranks_along, depth, block_steps, every, tolerance, callback, time_limit = how
+        task, edges = self._grid(shape, boundary, ranks_along)
+        set_ranks(task, cells, ranks, ranks_along, depth, block_steps, are_threads)
         task.steps = between(steps, "steps", 0, MOST_STEPS)
         task.every = between(every, "every", 0, MOST_STEPS)
         task.tolerance, task.time_limit_s = limits(tolerance, time_limit)
         check_looks(task, callback)
-        words = self._words(cells)
-        show = None if callback is None else lambda change: callback(change_of(change, len(self._fields)))
+        return task, edges
+
+    def _shown(self, callback: Any) -> Optional[Callable]:
+        return None if callback is None else lambda change: callback(change_of(change, len(self._fields)))
+
+    def _compile(self, words: Any, axes: int, dtype: Any) -> bool:
+        """False: there is no compiler, and the stencil needs one."""
         if self._program is None:
-            return self._stepped(words, task, show, axes, "named")
-        check_reach(self._program.radius(axes), cells.shape, self._fields[0])
+            return True
         command = compiler()
         if command is None:
-            return self._by_numpy(words, cells, edges, task, show)
-        source = self.source(cells.dtype, axes)
-        function = compiled(source, tuple(command), instructions(), repr(self))
-        words.update = function.address
-        return self._stepped(words, task, show, axes, "compiled")
+            return False
+        words.update = compiled(self.source(dtype, axes), tuple(command), instructions(), repr(self)).address
+        return True
+
+    def _among(self, comm: Any, transport: Any, shape: Any, count: Any, u: Any, steps: Any, how: tuple) -> StencilResult:
+        among = ranks_of(comm, transport)
+        try:
+            words, task, cells = agreed(among, lambda: self._prepared(among, comm, transport, shape, count, u, steps, how))
+            return self._result(_core.run_stencil_among(among, words, task, self._shown(how[6])), len(cells.shape))
+        finally:
+            if among is not comm:
+                among.close()
+
+    def _prepared(self, among: Any, comm: Any, transport: Any, shape: Any, count: Any, u: Any, steps: Any, how: tuple) -> tuple:
+        """As `agreed` asks for: words, task, the arrays whose addresses it has, what must be alike."""
+        check_carrier(comm, transport)
+        if count is not None:
+            raise UsageError(f"ranks={count!r} with comm (its ranks are those that step). Leave it out.")
+        if shape is None:
+            raise UsageError("comm without shape (u is this rank's box of a grid). Pass the shape of the whole grid.")
+        whole = _shape_of(shape)
+        named = named_fields(u, self._fields)
+        if is_there(named[0][1]):
+            raise UsageError("comm with arrays of a GPU (ranks of a communicator step arrays of the processor). Copy them with .get(), or "
+                             ".cpu() of torch.")
+        cells = cells_of(named, list(self._coefficients.items()))
+        axes = len(whole)
+        task, _ = self._task(cells, whole, None, steps, how, False)
+        mine = self._box(task, axes, among)
+        wanted = tuple(one.stop - one.start for one in mine)
+        if cells.shape != wanted:
+            raise UsageError(f"{named[0][0]} has the shape {cells.shape}, and the box of rank {among.rank} is {wanted}, "
+                             f"[{', '.join(f'{one.start}:{one.stop}' for one in mine)}] of {whole} (each rank steps its own). Pass whole[stencil.box(shape, comm)].")
+        words = self._words(axes, cells.dtype)
+        if not self._compile(words, axes, cells.dtype):
+            raise MachineError("comm without a C++ compiler is refused (NumPy steps on one rank). Install g++ or clang++, or set CXX.")
+        boundary, ranks_along, depth, block_steps, every, tolerance, _, _ = how
+        return words, task, cells, (f"{self!r}, {cells.dtype}, steps={steps}, shape={whole}, boundary={boundary!r}, ranks_along={ranks_along}, depth={depth}, "
+                                   f"block_steps={block_steps}, every={every}, tolerance={tolerance}, parameters={list(words.parameters)}")
 
     def _refuse(self, others: dict) -> None:
         """TypeError, as Python has it: an argument of `run` that there is not, with what to do."""
@@ -225,9 +312,9 @@ class Stencil:
             raise UsageError(f"arrays of {counted(axes, 'axis', 'axes')} (offsets in the expression have {self._program.axes}). Give an offset for each "
                              "axis, or reshape the arrays.")
 
-    def _words(self, cells: Cells) -> Any:
-        words, axes = _core.StencilWords(), len(cells.shape)
-        words.axes, words.value_bytes = axes, cells.dtype.itemsize
+    def _words(self, axes: int, dtype: Any) -> Any:
+        words = _core.StencilWords()
+        words.axes, words.value_bytes = axes, dtype.itemsize
         if self._program is None:
             words.name = self._name
             defaults = dict(zip(self._known["parameters"], self._known["defaults"][axes]))
@@ -236,18 +323,16 @@ class Stencil:
         words.name = repr(self)
         words.radius = of_grid(self._program.radius(axes), 0)
         words.star, words.fields, words.coefficients = self._program.star, len(self._fields), len(self._coefficients)
-        words.parameters = [constant(value, cells.dtype) for value in self._parameters.values()]
+        words.parameters = [constant(value, dtype) for value in self._parameters.values()]
         return words
 
-    def _stepped(self, words: Any, task: Any, show: Optional[Callable], axes: int, by: str) -> StencilResult:
-        report = _core.run_stencil(words, task, show)
+    def _result(self, report: Any, axes: int) -> StencilResult:
         if report.status == "peer_lost":
             raise PeerLostError(report.message or "a rank was lost (its cells are unknown). Start again.")
-        along = report.ranks_along
         return StencilResult(self._fields, status=report.status, steps=report.steps, history=report.history, message=report.message,
                              seconds=report.run_s, exchange_seconds=report.exchange_s, ranks=report.ranks,
-                             ranks_along=(along[2],) if axes == 1 else (along[0], along[2]) if axes == 2 else tuple(along),
-                             depth=report.depth, block_steps=report.block_steps, by=by)
+                             ranks_along=of_array(report.ranks_along, axes), depth=report.depth, block_steps=report.block_steps,
+                             by="named" if self._program is None else "compiled")
 
     def _on_gpu(self, named: list, steps: Any, boundary: Any, of_ranks: tuple, every: Any, tolerance: Any, callback: Any,
                 time_limit: Any) -> StencilResult:
@@ -308,6 +393,13 @@ def stencil_names() -> dict:
         found[one["name"]] = (f"{one['meaning']}; axes {' or '.join(map(str, one['axes']))}; fields {', '.join(one['fields'])}"
                               + (f"; parameters {parameters}" if parameters else ""))
     return found
+
+
+def _shape_of(shape: Any) -> tuple:
+    """Of a whole grid."""
+    if not isinstance(shape, (tuple, list)) or not 1 <= len(shape) <= 3:
+        raise UsageError(f"shape={shape!r} (cells of the whole grid along each of 1 to 3 axes). Pass a tuple of numbers.")
+    return tuple(between(one, "shape", 1, MOST_STEPS) for one in shape)
 
 
 def _is_scalar(value: Any) -> bool:

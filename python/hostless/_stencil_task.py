@@ -20,6 +20,12 @@ def of_grid(values: Any, missing: Any) -> tuple:
     return (values[0], missing, values[1]) if len(values) == 2 else (missing,) * (3 - len(values)) + values
 
 
+def of_array(values: Any, axes: int) -> tuple:
+    """The other way round."""
+    values = tuple(values)
+    return (values[0], values[2]) if axes == 2 else values[3 - axes:]
+
+
 def between(value: Any, name: str, least: int, most: int) -> int:
     number = whole(value, name)
     if not least <= number <= most:
@@ -44,31 +50,40 @@ def check_looks(task: Any, callback: Any) -> None:
                          "many steps to look, like every=10.")
 
 
-def task_of(cells: Cells, edges: tuple, ranks: Any, ranks_along: Any, depth: Any, block_steps: Any) -> Any:
+def grid_of(shape: tuple, edges: tuple, ranks_along: Any) -> Any:
+    """A task with its grid, and how many boxes are along each axis where that is said."""
     task = _core.StencilTask()
-    task.extent, task.boundary = of_grid(cells.shape, 1), of_grid(edges, "dirichlet")
+    task.extent, task.boundary = of_grid(shape, 1), of_grid(edges, "dirichlet")
+    if ranks_along is None:
+        return task
+    if not isinstance(ranks_along, (tuple, list)) or len(ranks_along) != len(shape):
+        raise UsageError(f"ranks_along={ranks_along!r} (the arrays have {counted(len(shape), 'axis', 'axes')}). Pass a tuple of as many "
+                         "numbers.")
+    along = tuple(small(one, "ranks_along") for one in ranks_along)
+    if min(along) < 1:
+        raise UsageError(f"ranks_along={ranks_along!r} (each axis has a rank). Use numbers from 1 on.")
+    for axis, (count, size) in enumerate(zip(along, shape)):
+        if count > size:
+            raise UsageError(f"{counted(count, 'rank')} along axis {axis}, which has {counted(size, 'cell')} (each rank needs one). Use 1 to {size}.")
+    task.ranks_along = of_grid(along, 1)
+    return task
+
+
+def set_ranks(task: Any, cells: Cells, ranks: Any, ranks_along: Any, depth: Any, block_steps: Any,
+              are_threads: bool) -> None:
     for array in cells.arrays:
         task.add(array.ctypes.data, of_grid(array.strides, 0))
     if ranks is not None:
         task.ranks = between(small(ranks, "ranks"), "ranks", 1, _core.MOST_RANKS)
     if ranks_along is not None:
-        if not isinstance(ranks_along, (tuple, list)) or len(ranks_along) != len(cells.shape):
-            raise UsageError(f"ranks_along={ranks_along!r} (the arrays have {counted(len(cells.shape), 'axis', 'axes')}). Pass a tuple of as many "
-                             "numbers.")
-        along = tuple(small(one, "ranks_along") for one in ranks_along)
-        if min(along) < 1:
-            raise UsageError(f"ranks_along={ranks_along!r} (each axis has a rank). Use numbers from 1 on.")
-        for axis, (count, size) in enumerate(zip(along, cells.shape)):
-            if count > size:
-                raise UsageError(f"{counted(count, 'rank')} along axis {axis}, which has {counted(size, 'cell')} (each rank needs one). Use 1 to {size}.")
-        between(math.prod(along), "ranks", 1, _core.MOST_RANKS)
-        if task.ranks not in (0, math.prod(along)):
-            raise UsageError(f"ranks={ranks} and ranks_along={ranks_along!r}, which are {math.prod(along)} (each rank has one box). Leave "
+        count = math.prod(task.ranks_along)
+        if are_threads:
+            between(count, "ranks", 1, _core.MOST_RANKS)
+        if task.ranks not in (0, count):
+            raise UsageError(f"ranks={ranks} and ranks_along={ranks_along!r}, which are {count} (each rank has one box). Leave "
                              "ranks out.")
-        task.ranks_along = of_grid(along, 1)
     for name, value in (("depth", depth), ("block_steps", block_steps)):
         if value is not None:
             if small(value, name) < 1:
                 raise UsageError(f"{name}={value} (steps are counted from 1 on). Use 1 or more, or None to have it chosen.")
             setattr(task, name, small(value, name))
-    return task

@@ -27,11 +27,11 @@ void check_grid(Grid const& grid, StencilKernel const& kernel) {
   }
 }
 
-BoxPartition partition_for(Group const& group, Grid const& grid, StencilKernel const& kernel,
+BoxPartition partition_for(int ranks, Grid const& grid, StencilKernel const& kernel,
                            StencilOptions const& options) {
   BoxPartition partition{grid, options.ranks_along};
   if (options.ranks_along == std::array<int, 3>{0, 0, 0})
-    partition.ranks_along = least_surface(grid, kernel.radius, group.size());
+    partition.ranks_along = least_surface(grid, kernel.radius, ranks);
   for (int a = 0; a < 3; ++a) {
     int const along = partition.ranks_along[at(a)];
     if (along < 1 || along > grid.extent[at(a)])
@@ -39,11 +39,11 @@ BoxPartition partition_for(Group const& group, Grid const& grid, StencilKernel c
                                                 counted(along, "rank"), array_axis(at(a), kernel.axes),
                                                 counted(grid.extent[at(a)], "cell"), grid.extent[at(a)]));
   }
-  if (partition.ranks() != group.size())
+  if (partition.ranks() != ranks)
     throw Error(ErrorCode::usage,
                 fmt::format("{} boxes for {} (each rank has one). Give "
                             "numbers whose product is the number of ranks.",
-                            axes_text(partition.ranks_along, kernel.axes), counted(group.size(), "rank")));
+                            axes_text(partition.ranks_along, kernel.axes), counted(ranks, "rank")));
   return partition;
 }
 

@@ -14,7 +14,7 @@ namespace hostless {
 void check_grid(Grid const& grid, StencilKernel const& kernel);
 /// As the options say, or with the least surface.
 /// Errors  usage  a number of boxes that is not that of the ranks, or more than cells along an axis
-BoxPartition partition_for(Group const& group, Grid const& grid, StencilKernel const& kernel,
+BoxPartition partition_for(int ranks, Grid const& grid, StencilKernel const& kernel,
                            StencilOptions const& options);
 /// The nodes that the options name; none: all ranks are on one.
 NodeMap nodes_of(StencilOptions const& options, BoxPartition const& partition);

@@ -409,7 +409,7 @@ StencilRun::StencilRun(Transport& transport, Grid const& grid, StencilKernel con
                   fmt::format("rank {} steps another stencil, grid or depth than rank 0 (their cells would "
                               "not fit together). Give all ranks the same.",
                               group.rank()));
-    partition = partition_for(group, grid, kernel, options);
+    partition = partition_for(group.size(), grid, kernel, options);
   });
   std::int64_t const cache = group.min(plain_bytes(kernel, grid));  // machines may differ
   std::optional<BoxPartition> slabs;

@@ -1,0 +1,209 @@
+"""Stencils whose ranks are the caller's: threads of run_threads, and processes of an mpi4py communicator."""
+
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import hostless
+from stencil_oracle import same_bits
+from stencil_worlds import World
+from test_mpi import check_all_good
+
+HEAT = "u + k*(u[-1,0] + u[1,0] + u[0,-1] + u[0,1] - 4*u)"
+SHAPE = (24, 30)
+
+
+def heat(k=0.2):
+    return hostless.Stencil(HEAT, k=k)
+
+
+def start(box=...):
+    return np.random.default_rng(1).random(SHAPE)[box].copy()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6])
+def test_cells_and_norms_are_those_of_one_rank(ranks):
+    for seed in range(12):
+        world = World(seed, ranks)
+        boxes = hostless.run_threads(ranks, world.check)
+        seen = np.zeros(world.shape, int)
+        for box in boxes:
+            seen[box] += 1
+        assert (seen == 1).all()
+
+
+def test_named_ones_and_a_single_rank():
+    life = hostless.Stencil.named("life")
+    board = (np.random.default_rng(2).random(SHAPE) < 0.4).astype(np.float32)
+    expected = board.copy()
+    life.run(expected, 20, boundary="periodic", ranks=1)
+
+    def body(comm):
+        box = life.box(SHAPE, comm, boundary="periodic")
+        mine = board[box].copy()
+        result = life.run(mine, 20, boundary="periodic", comm=comm, shape=SHAPE)
+        assert result.by == "named" and result.ranks == comm.size
+        return same_bits(mine, expected[box])
+
+    for ranks in (1, 4):
+        assert hostless.run_threads(ranks, body) == [True] * ranks
+
+
+def refused(ranks, body, text, kind=hostless.UsageError):
+    """All ranks raise it, so that nobody waits for one that has gone."""
+    raised = []
+
+    def each(comm):
+        try:
+            body(comm)
+        except kind as problem:
+            raised.append(str(problem))
+    hostless.run_threads(ranks, each)
+    assert len(raised) == ranks and all(text in one for one in raised), raised
+
+
+class TestRefused:
+    def test_an_array_that_is_no_box_on_one_rank(self):
+        def body(comm):
+            box = heat().box(SHAPE, comm)
+            heat().run(start() if comm.rank == 1 else start(box), 3, comm=comm, shape=SHAPE)
+        refused(2, body, "u has the shape (24, 30), and the box of rank 1 is (24, 15), [0:24, 15:30] of (24, 30)")
+
+    @pytest.mark.parametrize("other, text", [
+        (dict(steps=4), "steps=4"), (dict(every=2), "every=2"), (dict(depth=2), "depth=2"), (dict(k=0.1), "parameters=[0.1]"),
+        (dict(dtype=np.float32), "float32"), (dict(boundary="neumann"), "boundary='neumann'")])
+    def test_what_is_not_alike(self, other, text):
+        def body(comm):
+            how = {"steps": 3, **(other if comm.rank == 1 else {})}
+            stencil = heat(how.pop("k", 0.2))
+            mine = start(stencil.box(SHAPE, comm)).astype(how.pop("dtype", np.float64))
+            stencil.run(mine, how.pop("steps"), comm=comm, shape=SHAPE, **how)
+        refused(2, body, text)
+
+    def test_what_makes_no_sense(self):
+        def run(comm, **how):
+            heat().run(start(), 1, comm=comm, **how)
+        for how, text in ((dict(), "comm without shape"), (dict(shape=24), "shape=24"), (dict(shape=(24, 0)), "shape=0"), (dict(shape=SHAPE, ranks=1), "ranks=1 with comm"),
+                          (dict(shape=SHAPE, ranks_along=(2, 1)), "1 rank"), (dict(shape=SHAPE, transport="mpi"), "transport='mpi' without a communicator")):
+            refused(1, lambda comm, how=how: run(comm, **how), text)
+        for how in (dict(shape=SHAPE), dict(transport="mpi")):
+            with pytest.raises(hostless.UsageError, match="without comm"):
+                heat().run(start(), 1, **how)
+
+    def test_without_a_compiler(self, monkeypatch):
+        monkeypatch.setenv("PATH", "/nowhere")
+        monkeypatch.delenv("CXX", raising=False)
+        refused(2, lambda comm: heat().run(start(heat().box(SHAPE, comm)), 1, comm=comm, shape=SHAPE), "without a C++ compiler",
+                hostless.MachineError)
+
+
+class TestEnds:
+    @staticmethod
+    def run(comm, **how):
+        mine = start(heat().box(SHAPE, comm))
+        return heat().run(mine, 1000, comm=comm, shape=SHAPE, **how), mine
+
+    def test_a_callback_of_one_rank(self):
+        def body(comm):
+            look = (lambda change: change.step == 20) if comm.rank == 2 else None
+            result, mine = self.run(comm, every=5, callback=look)
+            assert (result.status, result.steps, result.message) == ("aborted", 20, "the callback asked to stop after step 20")
+            expected = start()
+            heat().run(expected, 20)
+            return same_bits(mine, expected[heat().box(SHAPE, comm)])
+        assert hostless.run_threads(3, body) == [True] * 3
+
+    def test_cells_of_a_look_are_in_the_box(self):
+        def body(comm):
+            box = heat().box(SHAPE, comm)
+            mine, seen = start(box), []
+            heat().run(mine, 9, comm=comm, shape=SHAPE, every=3, callback=lambda change: seen.append(mine.copy()))
+            expected = start()
+            for cells in seen:
+                heat().run(expected, 3)
+                assert same_bits(cells, expected[box])
+            return len(seen)
+        assert hostless.run_threads(4, body) == [3] * 4
+
+    def test_what_a_callback_raises(self):
+        class Mine(Exception):
+            pass
+
+        def look(_):
+            raise Mine("no more")
+
+        def body(comm):
+            try:
+                self.run(comm, every=5, callback=look if comm.rank == 1 else None)
+            except Mine:
+                return "mine"
+            except hostless.AbortedError as problem:
+                assert "rank 1: " in str(problem) and "no more" in str(problem), problem
+                return "aborted"
+        assert hostless.run_threads(3, body) == ["aborted", "mine", "aborted"]
+
+    def test_the_time_limit_of_one_rank(self):
+        def body(comm):
+            mine = start(heat().box(SHAPE, comm))
+            result = heat().run(mine, 2**40, comm=comm, shape=SHAPE, time_limit=0.3 if comm.rank == 0 else None)
+            return result.status, result.steps
+        first, second = hostless.run_threads(2, body)
+        assert first == second and first[0] == "aborted" and first[1] > 0
+
+    def test_a_tolerance(self):
+        def body(comm):
+            mine = start(heat().box(SHAPE, comm))
+            return heat().run(mine, 100_000, comm=comm, shape=SHAPE, every=100, tolerance=1e-3).steps
+        alone = start()
+        assert hostless.run_threads(3, body) == [heat().run(alone, 100_000, every=100, tolerance=1e-3).steps] * 3
+
+
+#: What the processes run; two and two of them are played to be nodes.
+SCRIPT = f"""
+import sys
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parent)!r})
+""" + """
+import os, signal, threading, time
+import numpy as np
+from mpi4py import MPI
+import hostless
+from stencil_worlds import World
+
+comm = MPI.COMM_WORLD
+rank, size = comm.rank, comm.size
+for seed in range(6):
+    for transport in (None, "composite"):
+        World(seed, size).check(comm, transport=transport)
+
+jacobi = hostless.Stencil.named("jacobi2d")
+shape = (40, 40)
+mine = np.zeros((40, 40))[jacobi.box(shape, comm)]
+try:
+    jacobi.run(mine if rank else mine[1:], 1, comm=comm, shape=shape)
+    sys.exit("accepted")
+except hostless.UsageError as problem:
+    assert "box of rank 0" in str(problem), problem
+
+# Ctrl-C on one: it is raised there, and the others hear of it.
+if rank == size - 1:
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    jacobi.run(mine, 2**40, comm=comm, shape=shape)
+    sys.exit("ran on")
+except KeyboardInterrupt:
+    assert rank == size - 1
+except hostless.AbortedError as problem:
+    assert rank != size - 1 and f"rank {size - 1}" in str(problem), problem
+assert jacobi.run(mine, 10, comm=comm, shape=shape)      # and all go on
+comm.Barrier()
+if rank == 0:
+    print("all good")
+"""
+
+
+@pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
+def test_processes(vendor, tmp_path, monkeypatch):
+    monkeypatch.setitem(os.environ, "HOSTLESS_COMPOSITE_RANKS_PER_NODE", "2")
+    check_all_good(vendor, 4, SCRIPT, tmp_path)
