@@ -201,12 +201,12 @@ bool BoundArrays::test() {
 void BoundArrays::wait() {
   Ranks::Use const use(plan_->ranks());
   check_open();
-  Deadline const deadline = Deadline::after(waited_before_ ? words_.later_s : words_.first_s);
+  Countdown countdown(Deadline::after(waited_before_ ? words_.later_s : words_.first_s));
   auto looked = Clock::now();
   for (Backoff backoff; !advance(); backoff.pause()) {
     require_ranks();
     if (!backoff.look()) continue;
-    if (gpu_ && deadline.passed()) gpu_->leave();
+    if (gpu_ && countdown.is_over() && !advance()) gpu_->leave();
     if (Clock::now() - looked < between_looks) continue;
     looked = Clock::now();
     plan_->ranks().look();

@@ -14,7 +14,7 @@ namespace hostless::queue {
 namespace {
 
 // What a peer has sent before it left may be on its way.
-constexpr std::chrono::seconds grace(1);
+constexpr double grace_s = 1;
 
 // On all ranks, or on none.
 void check_gpus(std::vector<int> const& gpus) {
@@ -170,13 +170,15 @@ bool Groups::looks_lost(CommunicatorState& communicator, double limit_s) {
   gpu::GroupCounts const groups = ranks_->counts();
   if (groups.begun == groups.done || groups.begun != seen_begun_) {
     seen_begun_ = groups.begun;
-    since_ = now, left_ = {};
+    asked_ = now, silent_s_ = left_s_ = 0;
     return false;
   }
   constexpr auto pause = std::chrono::microseconds(500);
   if (now - asked_ < pause) return false;
+  double const gap_s = std::chrono::duration<double>(now - asked_).count();
   asked_ = now;
-  if (now - since_ > std::chrono::duration<double>(limit_s) || ranks_->has_failed()) return true;
+  silent_s_ += std::min(gap_s, limit_s / 4);
+  if (silent_s_ >= limit_s || ranks_->has_failed()) return true;
   bool has_left = false;
   try {
     communicator.listen();
@@ -187,12 +189,8 @@ bool Groups::looks_lost(CommunicatorState& communicator, double limit_s) {
   } catch (Error const&) {  // what tells says that somebody is gone
     return true;
   }
-  if (!has_left) {
-    left_ = {};
-  } else if (left_ == Clock::time_point{}) {
-    left_ = now;
-  }
-  return has_left && now - left_ > grace;
+  left_s_ = has_left ? left_s_ + std::min(gap_s, grace_s / 4) : 0;
+  return left_s_ > grace_s;
 }
 
 bool Groups::has_one_left(CommunicatorState& communicator, gpu::GroupPeers peers) const {

@@ -105,8 +105,10 @@ class Groups {
   std::uint64_t enqueued_ = 0;
   std::atomic<bool> is_over_{false};
   std::uint64_t seen_begun_ = 0;
-  Clock::time_point since_{}, left_{},
-      asked_{};  // the begin of the group; a rank has left; the library was asked
+  Clock::time_point asked_{};  // the library
+  // Seconds since the group has begun, and since a rank has left. Nobody may look for long: so time between two
+  // looks counts as a quarter of what is allowed at most, as Silence has it.
+  double silent_s_ = 0, left_s_ = 0;
 };
 
 /// Errors  QueueError unsupported  a wait that is not one for whole sets of one communicator

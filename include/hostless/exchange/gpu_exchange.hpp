@@ -42,7 +42,7 @@ struct GpuExchangeOptions {
 /// It may be recorded: `enqueue`, or `start` and `finish`, on a stream that captures become part of the
 /// graph, which may be replayed any number of times and mixed with exchanges that are not recorded (not by
 /// nvshmem, and not where the host must wait: by mpi or host with several ranks on a GPU). Where the host
-/// carries (transports mpi and host), it must call `test` or `wait` while exchanges are under way, also in
+/// carries (transports mpi, host, peer+mpi, peer+host), it must call `test` or `wait` while exchanges are under way, also in
 /// replayed graphs: its thread moves the messages.
 class GpuExchange {
  public:

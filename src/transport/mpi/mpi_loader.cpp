@@ -15,6 +15,7 @@
 
 #include "base/child.hpp"
 #include "base/plugin_file.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "transport/mpi/mpi_plugin.hpp"
 
@@ -89,6 +90,7 @@ std::string library_version(void* library) {
 // All that comes through a pipe before the deadline; true when its other end was closed by then.
 bool read_all(int from, std::string& text, Deadline deadline) {
   constexpr int look_ms = 100;
+  Countdown countdown(deadline);
   char buffer[512];
   for (;;) {
     pollfd one{from, POLLIN, 0};
@@ -96,7 +98,7 @@ bool read_all(int from, std::string& text, Deadline deadline) {
       ssize_t const got = read(from, buffer, sizeof buffer);  // bounded: poll has seen it
       if (got <= 0) return true;
       text.append(buffer, static_cast<std::size_t>(got));
-    } else if (deadline.passed()) {
+    } else if (countdown.is_over()) {
       return false;
     }
   }

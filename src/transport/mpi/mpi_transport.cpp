@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/variable.hpp"
-#include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "transport/binding.hpp"
 #include "transport/mpi/mpi_plugin.hpp"
 #include "transport/mpi/mpi_world.hpp"
@@ -65,9 +65,9 @@ class StartLimit {
     constexpr double waits = 5, least_s = 10;
     double const limit_s = std::max(waits * WaitLimits::from_environment().first_s, least_s);
     constexpr auto look = std::chrono::seconds(1);  // a clock that is set meanwhile does not count
-    auto const end = Deadline::after(limit_s);
+    Countdown countdown(Deadline::after(limit_s));
     std::unique_lock lock(mutex_);
-    while (!is_over_ && !end.passed()) over_.wait_until(lock, std::chrono::system_clock::now() + look);
+    while (!is_over_ && !countdown.is_over()) over_.wait_until(lock, std::chrono::system_clock::now() + look);
     if (is_over_) return;
     std::fprintf(
         stderr,

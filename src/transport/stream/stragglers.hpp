@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 
 namespace hostless::gpu {
 
@@ -79,8 +79,8 @@ inline bool call_within(double seconds, std::function<void()> const& call) {
     call();
     done->store(true);
   });
-  Deadline const deadline = Deadline::after(seconds);
-  while (!done->load() && !deadline.passed()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  Countdown countdown(Deadline::after(seconds));
+  while (!done->load() && !countdown.is_over()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (done->load()) {
     caller.join();  // bounded: it has ended
     return true;
