@@ -67,7 +67,8 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:suppressions=$PWD/tools/tsan.supp"
 export HOSTLESS_DEADLINE_SCALE=${HOSTLESS_DEADLINE_SCALE:-4}
 # ThreadSanitizer of GCC 11-13 cannot map its shadow under newer kernels' address randomisation.
-steady=()  # one job more than processors, below: some wait for deadlines
+steady=()
 if [ "$preset" = tsan ] && setarch "$(uname -m)" -R true 2>/dev/null; then steady=(setarch "$(uname -m)" -R); fi
+# One job more than processors: some wait for deadlines, and none runs under mpirun, whose ranks that spin make others late.
 "${steady[@]}" ctest --test-dir "build-$preset" -R "$with" -E "$without" --output-on-failure --no-tests=error \
   -j "$(($(nproc) + 1))" --test-output-size-passed 100000000 --test-output-size-failed 100000000 "$@"

@@ -162,13 +162,15 @@ def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto"
         raise UsageError(f"memory={memory!r} (items lie in one of two). Use \"host\" or \"gpu\".")
     if machine is None and memory != "host":
         raise UsageError(f"memory={memory!r} without a machine (nothing would be priced). Name one with machine=.")
-    if machine is not None and not os.fspath(machine):
+    if not isinstance(machine, (str, bytes, os.PathLike, type(None))):
+        raise UsageError(f"machine is {a_type(machine)} (the name of a machine, or a path). Pass a text.")
+    where = "" if machine is None else os.fsdecode(machine)
+    if machine is not None and not where:
         raise UsageError("machine='' (no machine has an empty name). Give a name of `hostless machine list`, or a file.")
     choices = _core.Choices()
     set_options(choices, dict(partition=partition, route=route, block=block, slices=slices, row_lanes=row_lanes,
                               ranks_per_node=ranks_per_node, seed=seed))
     check_ranks(small(ranks, "ranks"), "the rows of a plan lie on one or more", "are planned for at once). Plan for fewer.")
-    where = "" if machine is None else os.fspath(machine)
     return Plan(_core.plan(*rows.arrays, choices, ranks, where, memory == "gpu"), ranks)
 
 

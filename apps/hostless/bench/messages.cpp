@@ -198,8 +198,8 @@ CLI::App* add(CLI::App& bench, Timed what, char const* help, std::shared_ptr<Mes
   add_gpus(*c, o->gpus, o->oversubscribe);
   c->add_option(
       "--gpu-transport", o->gpu_transport,
-      "With it exchanges between GPUs on a stream and in a graph, carried by peer, nccl, nvshmem, mpi "
-      "or host; without it what persistent kernels do");
+      "With it exchanges between GPUs on a stream and in a graph, carried by peer, nccl, nvshmem, mpi, "
+      "host, peer+nccl, peer+mpi or peer+host; without it what persistent kernels do");
   add_rows(*c, *o);
   o->measure.add(*c);
   if (what == Timed::halo) {

@@ -132,6 +132,8 @@ def plot_field(field, ax=None):
     import numpy
 
     array = read_field(field) if isinstance(field, (str, Path)) else numpy.asarray(field)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"a field of {array.dtype} (cells are drawn as real numbers). Give its real part, say.")
     plane, words = plane_of(array)
     with plots.axes_or_new(ax, (5.6, 4.6)) as ax:
         draw_plane(plane, array.shape[-2:], ax)
