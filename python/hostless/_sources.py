@@ -163,7 +163,7 @@ def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto"
     if machine is None and memory != "host":
         raise UsageError(f"memory={memory!r} without a machine (nothing would be priced). Name one with machine=.")
     if not isinstance(machine, (str, bytes, os.PathLike, type(None))):
-        raise UsageError(f"machine is {a_type(machine)} (the name of a machine, or a path). Pass a text.")
+        raise TypeError(f"machine is {a_type(machine)} (the name of a machine, or a path). Pass a text.")
     where = "" if machine is None else os.fsdecode(machine)
     if machine is not None and not where:
         raise UsageError("machine='' (no machine has an empty name). Give a name of `hostless machine list`, or a file.")

@@ -283,7 +283,7 @@ def test_plans_on_a_machine_of_a_file(tmp_path):
 @pytest.mark.parametrize("given, error, says", [
     (dict(machine="nowhere"), hostless.UsageError, "nowhere"), (dict(machine="lumi"), hostless.BadInputError, "lumi: no data of messages"),
     (dict(machine=""), hostless.UsageError, "no machine has an empty name"), (dict(memory="gpu"), hostless.UsageError, "without a machine"),
-    (dict(machine="lassen", memory="disk"), hostless.UsageError, "memory='disk'"), (dict(machine=3), TypeError, "not int")])
+    (dict(machine="lassen", memory="disk"), hostless.UsageError, "memory='disk'"), (dict(machine=3), TypeError, "machine is an int"), (dict(machine=b"nowhere"), hostless.UsageError, "nowhere")])
 def test_plans_on_machines_that_price_nothing_are_refused(given, error, says):
     with pytest.raises(error, match=says):
         hostless.plan(hostless.generate("poisson2d", 9), **given)

@@ -307,7 +307,7 @@ class TestHow:
         "a callback unseen": ((1,), {"callback": print}, hostless.UsageError, "a callback without every"),
         "no callback": ((1,), {"callback": 3, "every": 1}, hostless.UsageError, "callback is an int"),
         "no time": ((1,), {"time_limit": 0}, hostless.UsageError, "time_limit=0"),
-        "comm": ((1,), {"comm": None}, TypeError, "comm"),
+        "communicator": ((1,), {"communicator": None}, TypeError, "communicator"),
     }
 
     @pytest.mark.parametrize("what", WRONG)
