@@ -140,8 +140,7 @@ bool Solver::Parts::constants_hold_it_up() {
 
 // Of the null space alone, up to rounding: nothing is left to solve for. Else empty.
 std::string Solver::Parts::advice_where_b_was_constant() const {
-  constexpr double rounding = 1e-14;
-  if (!(null_space_removed > 0) || std::sqrt(b_square) > rounding * null_space_removed) return {};
+  if (!(null_space_removed > 0) || std::sqrt(b_square) > rounding_of_mean * null_space_removed) return {};
   return "b was constant, and all of it lost with its mean: x = 0 solves what is left. Pass another "
          "right-hand "
          "side, as A x of a known x.";

@@ -80,8 +80,24 @@ void Solver::Parts::measure_rhs() {
       std::isfinite(state.value[ScalarIndex::measured])) {
     null_space_removed = std::abs(take_mean(rhs)) * std::sqrt(static_cast<double>(matrix.global_rows()));
     measure(e, rhs.data());
+    if (amplitude > 0 && state.rr < std::numeric_limits<double>::min()) forget_rounding_of_mean();
   }
   b_square = state.rr;
+}
+
+// The square of what the projection has left underflows: where that is rounding, b was constant, and zero is its
+// projection. By sums of the run alone, as all that comes behind the first of them.
+void Solver::Parts::forget_rounding_of_mean() {
+  int const exponent = std::ilogb(amplitude);
+  std::vector<double> scaled(rhs.begin(), rhs.end());
+  for (double& value : scaled) value = std::scalbn(value, -exponent);
+  measure(*engine, scaled.data());
+  double const left = std::sqrt(state.rr), removed = std::scalbn(null_space_removed, -exponent);
+  if (left <= rounding_of_mean * removed) {
+    std::fill(rhs.begin(), rhs.end(), 0.0);
+    amplitude = 0;
+  }
+  state.rr = 0;  // as it underflows
 }
 
 // Endings that no iteration is needed for.
@@ -101,13 +117,10 @@ bool Solver::Parts::easy_ending(Result& result) {
   // A x need not see it: columns may be empty. Where b = 0, or a checkpoint goes on, nobody reads the guess.
   if (b_square > 0 && !guess_is_finite && options.resume_file.empty())
     return end(Status::not_finite, "the guess holds NaN or infinity.");
-  if (amplitude > 0 && b_square < std::numeric_limits<double>::min()) {
-    if (options.null_space_constant && null_space_removed > 0)
-      return false;  // b was constant: zero is its projection
+  if (amplitude > 0 && b_square < std::numeric_limits<double>::min())
     return end(
         Status::breakdown,
         fmt::format("|b|^2 underflows: entries of b are at most {:.3e}. Scale the system.", amplitude));
-  }
   // Squares of residuals near such a target, which may be 0, would look like zero, and zero like an end.
   double const target = target_of(options, std::sqrt(b_square));
   double const smallest = std::numeric_limits<double>::min(), eps = std::numeric_limits<double>::epsilon();

@@ -30,6 +30,8 @@ struct SolveColumn {
   double amplitude = 0;  ///< largest |b|
   bool guess_is_finite = true;
   double b_square = 0;  ///< (b, b) of the projected b
+  /// What is left of b beside its mean, in relation to that, is rounding below.
+  static constexpr double rounding_of_mean = 1e-14;
   double null_space_removed = 0;
   double rounded_from =
       -1;  ///< |b - A x| that had converged before x was rounded to fp32; below 0: nothing was lost
@@ -155,6 +157,7 @@ struct Solver::Parts : SolveColumn {
   void prepare_rhs();
   void find_amplitude();
   void measure_rhs();
+  void forget_rounding_of_mean();
   bool easy_ending(Result& result);
   void start_state();
   void check_columns() const;

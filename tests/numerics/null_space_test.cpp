@@ -212,6 +212,43 @@ TEST_P(Breakdown, SeveralNullVectors) {
   EXPECT_NE(e.result.message.find("constant part of 1.0e+00 |b|"), std::string::npos) << e.result.message;
 }
 
+// Whose squares underflow, it says nothing of b that these are zero: of a constant alone nothing is left.
+TEST_P(Breakdown, NullSpaceAndASmallRightHandSide) {
+  Setting p = setting();
+  p.solve.null_space_constant = true;
+  for (double const scale : {1e-160, 1e-170, 1e-200, 1e-300}) {
+    std::vector<double> b{1, 2, 4, 8, -3};
+    for (double& value : b) value *= scale;
+    auto const e = solve_on_threads(System::path(5, true), b, p);
+    EXPECT_EQ(e.result.status, Status::breakdown) << scale << ": " << e.result.message;
+    EXPECT_NE(e.result.message.find("|b|^2 underflows"), std::string::npos) << e.result.message;
+    for (double const constant : {1.0, 0.1, -3.3}) {
+      auto const c = solve_on_threads(System::path(5, true), std::vector<double>(5, constant * scale), p);
+      EXPECT_EQ(c.result.status, Status::converged) << constant * scale << ": " << c.result.message;
+      EXPECT_NE(c.result.message.find("b was constant"), std::string::npos) << c.result.message;
+      EXPECT_EQ(c.x, std::vector<double>(5, 0.0));
+    }
+  }
+}
+
+// Nothing is left of b, so nobody would see that there is no preconditioner to iterate with.
+TEST_P(Breakdown, NullSpaceOfARowOfZeros) {
+  for (PreconditionerKind const kind : {PreconditionerKind::jacobi, PreconditionerKind::block_jacobi}) {
+    Setting p = setting();
+    p.solve.null_space_constant = true;
+    p.solve.preconditioner = kind;
+    for (double const scale : {1.0, 1e-200}) {
+      auto const e = solve_on_threads(beside(System::path(4, true), System::diagonal({0.0})),
+                                      std::vector<double>(5, scale), p);
+      if (e.result.status == Status::converged) {
+        EXPECT_EQ(e.x, std::vector<double>(5, 0.0));
+      } else {
+        EXPECT_NE(e.result.message.find("row 5"), std::string::npos) << e.result.message;
+      }
+    }
+  }
+}
+
 TEST_P(Breakdown, NullSpaceThatIsNone) {
   Setting p = setting();
   p.solve.null_space_constant = true;
