@@ -137,8 +137,8 @@ void ThreadTeam::check_usable() const {
   if (closing_) refuse("the matrix is closed (its ranks have ended). Make a new hostless.Matrix.");
   if (running_)
     refuse(
-        "the matrix is at work in another thread (its ranks do one thing at a time). Wait for it, or make "
-        "a matrix for each thread.");
+        "the matrix is at work in another thread, or calls this callback (its ranks do one thing at a time). "
+        "Wait for it, or make a matrix for each.");
 }
 
 std::string ThreadTeam::why_stopped() const {

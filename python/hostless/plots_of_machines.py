@@ -61,9 +61,13 @@ def plot_fields(source, figure=None):
 
 
 def main(argv=None) -> int:
-    """JSON file, picture: draws one from the other. Returns the exit code."""
-    source, picture = sys.argv[1:] if argv is None else argv
+    """JSON file, picture: draws one from the other; nothing: looks whether it could. Returns the exit code."""
+    words = sys.argv[1:] if argv is None else argv
     try:
+        if not words:
+            plots.matplotlib_or_advice()
+            return 0
+        source, picture = words
         plots.write_svg(plot_fields(source), picture)
     except (ImportError, OSError, ValueError) as error:
         print(f"hostless: {error}", file=sys.stderr)

@@ -103,12 +103,14 @@ void become_python(std::string const& program, std::vector<std::string> const& a
           words[0], std::strerror(errno), makes));
 }
 
-void draw_picture(std::string const& json, std::string const& picture) {
+namespace {
+
+// Whatever is wrong with Python, its package or its libraries is said as this command says it.
+void draw_by(std::vector<std::string> const& arguments, std::string const& picture) {
   check_whole_file(picture);
-  PassedFile const passed(picture);
-  write_whole_file(passed.path, json);
-  std::string const program = python_program("hostless.plots_of_machines", "pictures");
-  ChildEnd const end = run_quietly({{python(), "-c", program, passed.path, picture}, {}, true, 120});
+  std::vector<std::string> words{python(), "-c", python_program("hostless.plots_of_machines", "pictures")};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  ChildEnd const end = run_quietly({words, {}, true, 120});
   std::string const first = end.errors.substr(0, end.errors.find('\n'));
   if (!end.problem.empty() || end.code != 0)
     throw Error(ErrorCode::environment,
@@ -117,6 +119,19 @@ void draw_picture(std::string const& json, std::string const& picture) {
                     : fmt::format("{}: {} (Python draws the picture {}). Install python3 and matplotlib, "
                                   "or name a Python in HOSTLESS_PYTHON.",
                                   python(), end.problem.empty() ? first : end.problem, picture));
+}
+
+}  // namespace
+
+void check_pictures(std::string const& picture) {
+  if (!picture.empty()) draw_by({}, picture);
+}
+
+void draw_picture(std::string const& json, std::string const& picture) {
+  PassedFile const passed(picture);
+  check_whole_file(picture);
+  write_whole_file(passed.path, json);
+  draw_by({passed.path, picture}, picture);
 }
 
 }  // namespace hostless

@@ -19,6 +19,10 @@ std::string python_program(std::string const& module, std::string const& makes);
 [[noreturn]] void become_python(std::string const& program, std::vector<std::string> const& arguments,
                                 std::string const& makes);
 
+/// Before something takes long whose end is `picture`; empty: nothing is drawn.
+/// Errors  environment  Python, the package or matplotlib is missing, the picture cannot be written
+void check_pictures(std::string const& picture);
+
 /// Writes the JSON of a picture's fields and has Python draw it.
 /// Errors  environment  Python, the package or matplotlib is missing, the picture cannot be written
 void draw_picture(std::string const& json, std::string const& picture);

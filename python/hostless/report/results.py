@@ -99,7 +99,7 @@ def read_all(sources, bandwidth=None) -> Content:
             if it.get("communication"):
                 traffic_of(it, path or name)
             content.solves.append(Solve(name, it, bandwidth))
-        elif "ranks_along" in it:
+        elif "ranks_along" in it and "bench" not in it:
             check(path or name, it, shapes.STENCIL)
             content.stencils.append((name, it, Path(path).parent))
         else:
