@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -152,6 +153,38 @@ TEST_F(OfiWork, WhatIsDueAtOnceWaitsForRoom) {
   while (!work.is_done() && !patience.passed()) Backoff::give_core_away();
   EXPECT_TRUE(work.is_done());
   EXPECT_EQ(*reinterpret_cast<std::uint64_t const*>(words.data()), std::uint64_t{many});
+}
+
+// What the provider has no room for leaves later, in order, though who told it calls nothing any more.
+TEST_F(OfiWork, LettersLeaveThoughNobodyCalls) {
+  constexpr double patience_s = 60;
+  auto const from = make_point_to_point(worlds_[0]), to = make_point_to_point(worlds_[1]);
+  std::uint32_t told = 0, heard = 0;
+  auto const is_left_over = [&] {
+    std::lock_guard const lock(worlds_[0]->mutex);
+    return !worlds_[0]->send_letters();
+  };
+  Deadline patience = Deadline::after(patience_s);
+  do {
+    Bytes text(sizeof told);
+    std::memcpy(text.data(), &told, sizeof told);
+    from->tell(1, text, nullptr);
+    ++told;
+  } while (!is_left_over() && !patience.passed());
+  ASSERT_FALSE(patience.passed());
+  patience = Deadline::after(patience_s);
+  while (heard < told && !patience.passed()) {
+    std::optional<Note> const note = to->hear();
+    if (!note) {
+      Backoff::give_core_away();
+      continue;
+    }
+    std::uint32_t number = 0;
+    ASSERT_EQ(note->text.size(), sizeof number);
+    std::memcpy(&number, note->text.data(), sizeof number);
+    ASSERT_EQ(number, heard++);
+  }
+  EXPECT_EQ(heard, told);
 }
 
 // A provider whose queue is full when a counter is turned leaves over what that should have set off, until the counter
