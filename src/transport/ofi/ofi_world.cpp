@@ -244,6 +244,7 @@ bool World::receive(Bytes& text) {
     }
     for (Peer& peer : peers_)
       if (done.op_context == &peer) peer.question.reset();
+    if (done.op_context == &peers_[static_cast<std::size_t>(rank)]) ++own_answers_;
   }
 }
 
@@ -275,16 +276,31 @@ void World::ask(int number) {
   if (code != 0 && code != -FI_EAGAIN) peer.gone = true;
 }
 
-// Who is silent may only be stopped: it is there again when it answers after all.
-bool World::is_gone(int number) {
+void World::ask_sometimes(int number) {
   constexpr std::chrono::milliseconds pause(100);
   Peer& peer = peers_[static_cast<std::size_t>(number)];
-  if (peer.gone) return true;
-  if (peer.question) return peer.question->is_over();
-  if (auto const now = Clock::now(); now - peer.when > pause) {
-    peer.when = now;
-    ask(number);
-  }
+  auto const now = Clock::now();
+  if (peer.gone || peer.question || now - peer.when <= pause) return;
+  peer.when = now;
+  peer.is_silent = false;
+  ask(number);
+}
+
+// Where threads of providers wait for a core for seconds, ours answers itself no sooner: between two of its own answers
+// counts what does between two looks.
+bool World::is_silent(Peer& peer) {
+  ask_sometimes(rank);
+  bool const is_busy = peer.looked == own_answers_ && !peers_[static_cast<std::size_t>(rank)].gone;
+  if (!is_busy) peer.is_silent = peer.question->is_over();
+  peer.looked = own_answers_;
+  return peer.is_silent;
+}
+
+// Who is silent may only be stopped: it is there again when it answers after all.
+bool World::is_gone(int number) {
+  Peer& peer = peers_[static_cast<std::size_t>(number)];
+  if (peer.question) return peer.gone || is_silent(peer);
+  ask_sometimes(number);
   return peer.gone;
 }
 

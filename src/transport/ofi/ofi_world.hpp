@@ -177,6 +177,8 @@ class World {
     fi_addr_t address = FI_ADDR_UNSPEC;
     bool gone = false;
     std::optional<Countdown> question{};  ///< which it has not answered
+    bool is_silent = false;               ///< for too long, at the last look
+    std::uint64_t looked = 0;             ///< at that many answers of our own
     Clock::time_point when{};             ///< it was asked
   };
   struct Mail {
@@ -188,6 +190,8 @@ class World {
   bool send(int peer, Bytes const& text);
   void await(Mail& mail);
   void ask(int number);
+  void ask_sometimes(int number);
+  bool is_silent(Peer& peer);
   template <class Message, class From, class To>
   void aim(Message& message, From const& from, int peer, To const& to, void* context) const;
   void take_failure();
@@ -204,7 +208,8 @@ class World {
   Own<fid_cq> completions_;
   Own<fid_ep> endpoint_;
   std::vector<std::byte> address_;
-  std::vector<Peer> peers_;
+  std::vector<Peer> peers_;        // this rank among them
+  std::uint64_t own_answers_ = 0;  // of this rank's provider to itself
   std::deque<Mail> mail_;
   std::deque<std::pair<int, Bytes>> letters_;  // that the provider had no room for
   /// Where others ask, what is asked with, and what is added.
