@@ -19,6 +19,7 @@ struct Letter {
 class OfiPointToPoint final : public PointToPoint {
  public:
   explicit OfiPointToPoint(std::shared_ptr<World> world) : world_(std::move(world)) {
+    world_->start_watching();
     std::lock_guard const lock(world_->mutex);
     opening_ = ++world_->opened;
   }
@@ -27,13 +28,7 @@ class OfiPointToPoint final : public PointToPoint {
   bool shares_memory() const override { return false; }
 
   void tell(int peer, Bytes text, std::shared_ptr<void>) override {
-    std::lock_guard const lock(world_->mutex);
-    if (peer == world_->rank) {
-      own_.push_back({peer, std::move(text), nullptr});
-      return;
-    }
-    waiting_.emplace_back(peer, letter(What::note, text));
-    send_waiting();
+    if (!send(peer, std::move(text))) world_->stir();
   }
   std::optional<Note> hear() override {
     std::lock_guard const lock(world_->mutex);
@@ -42,7 +37,7 @@ class OfiPointToPoint final : public PointToPoint {
       own_.pop_front();
       return note;
     }
-    send_waiting();
+    world_->send_letters();
     for (auto ahead = world_->notes_ahead.begin(); ahead != world_->notes_ahead.end(); ++ahead) {
       if (ahead->first != opening_) continue;
       Note note = std::move(ahead->second);
@@ -83,29 +78,35 @@ class OfiPointToPoint final : public PointToPoint {
   bool may_progress_by_thread() const override { return !is_word("HOSTLESS_QUEUE_PROGRESS", "calls"); }
   void give_up() noexcept override {
     try {
-      std::lock_guard const lock(world_->mutex);
-      if (is_given_up_) return;
-      is_given_up_ = true;
-      world_->leave_behind();
-      for (int r = 0; r < world_->size; ++r)
-        if (r != world_->rank) waiting_.emplace_back(r, letter(What::given_up, {}));
-      send_waiting();
+      if (!tell_given_up()) world_->stir();
     } catch (...) {  // no memory for it: the others find out by themselves
     }
   }
 
  private:
+  // Both: false, where letters are left over.
+  bool send(int peer, Bytes text) {
+    std::lock_guard const lock(world_->mutex);
+    if (peer != world_->rank) return world_->post(peer, letter(What::note, text));
+    own_.push_back({peer, std::move(text), nullptr});
+    return true;
+  }
+  bool tell_given_up() {
+    std::lock_guard const lock(world_->mutex);
+    if (is_given_up_) return true;
+    is_given_up_ = true;
+    world_->leave_behind();
+    bool all_left = true;
+    for (int r = 0; r < world_->size; ++r)
+      if (r != world_->rank) all_left = world_->post(r, letter(What::given_up, {}));
+    return all_left;
+  }
   Bytes letter(What what, Bytes const& text) const {
     Letter const head{opening_, what, world_->rank};
     Bytes all(sizeof head + text.size());
     std::memcpy(all.data(), &head, sizeof head);
     if (!text.empty()) std::memcpy(all.data() + sizeof head, text.data(), text.size());
     return all;
-  }
-  // One that cannot leave keeps those behind it, whoever they are for: the queue is this rank's.
-  void send_waiting() {
-    while (!waiting_.empty() && world_->send(waiting_.front().first, waiting_.front().second))
-      waiting_.pop_front();
   }
   std::optional<Note> look_at(Note note) {
     Letter head{};
@@ -122,7 +123,6 @@ class OfiPointToPoint final : public PointToPoint {
   std::shared_ptr<World> world_;
   std::uint32_t opening_ = 0;
   std::deque<Note> own_;
-  std::deque<std::pair<int, Bytes>> waiting_;
   bool is_given_up_ = false;
 };
 

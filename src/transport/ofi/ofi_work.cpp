@@ -1,6 +1,8 @@
 // Deferred operations until they have ended: their memory, and who sets off what a full queue left over.
 #include <algorithm>
 #include <chrono>
+#include <string>
+#include <system_error>
 
 #include "transport/ofi/ofi_world.hpp"
 
@@ -39,9 +41,27 @@ bool is_done(Remains const& one) {
   return one.work->is_done();
 }
 
+// Under `watching_`.
+void World::start_sweeper() {
+  if (sweeper_.joinable()) return;
+  try {
+    sweeper_ = std::thread([this] { sweep_until_end(); });
+  } catch (std::system_error const& e) {
+    throw Error(ErrorCode::environment,
+                std::string("the thread of a libfabric transport could not be started: ") + e.what() +
+                    " (nobody would do what its queue had no room for). Let this user "
+                    "have more threads.");
+  }
+}
+
+void World::start_watching() {
+  std::lock_guard const lock(watching_);
+  start_sweeper();
+}
+
 void World::watch(Remains const& side) {
   std::lock_guard const lock(watching_);
-  if (!sweeper_.joinable()) sweeper_ = std::thread([this] { sweep_until_end(); });  // which may fail
+  start_sweeper();
   watched_.insert(&side);
 }
 
@@ -77,11 +97,12 @@ bool World::clear_remains() {
 
 // Under `watching_`. True: there is nothing that could be left over.
 bool World::sweep() {
-  if (is_left_) return true;
   bool all_done = true;
-  for (Remains const* const one : watched_) all_done = is_done(*one) && all_done;
+  if (!is_left_)
+    for (Remains const* const one : watched_) all_done = is_done(*one) && all_done;
   std::lock_guard const lock(mutex);
-  return clear_remains() && all_done;
+  bool const all_sent = send_letters();
+  return (is_left_ || (clear_remains() && all_done)) && all_sent;
 }
 
 void World::sweep_until_end() {

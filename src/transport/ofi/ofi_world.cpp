@@ -87,7 +87,7 @@ void World::open() {
   for (std::size_t k = 0; k < letters; ++k) {
     Mail& mail = mail_.emplace_back();
     mail.text.resize(longest_text);
-    post(mail);
+    await(mail);
   }
   std::size_t bytes = 256;
   address_.resize(bytes);
@@ -106,7 +106,8 @@ World::~World() {
   constexpr double patience_s = 1.0;
   end_watch();
   auto const is_still = [this] {
-    return std::all_of(remains_.begin(), remains_.end(), [](Remains const& one) { return is_done(one); });
+    return send_letters() &&
+           std::all_of(remains_.begin(), remains_.end(), [](Remains const& one) { return is_done(one); });
   };
   bool const still =
       !is_left_ && wait_for(
@@ -203,10 +204,21 @@ void World::defer_count(Deferred& one, When const& when, RemoteMemory const& to)
   set_off(domain_.get(), one, when, limits_.later_s);
 }
 
-void World::post(Mail& mail) {
+void World::await(Mail& mail) {
   check(fi_recv(endpoint_.get(), mail.text.data(), longest_text, nullptr, FI_ADDR_UNSPEC, &mail), "fi_recv");
 }
 
+bool World::post(int peer, Bytes text) {
+  letters_.emplace_back(peer, std::move(text));
+  return send_letters();
+}
+
+bool World::send_letters() {
+  while (!letters_.empty() && send(letters_.front().first, letters_.front().second)) letters_.pop_front();
+  return letters_.empty();
+}
+
+// False: not now. A rank that cannot be reached is gone.
 bool World::send(int peer, Bytes const& text) {
   Peer& to = peers_[static_cast<std::size_t>(peer)];
   if (to.gone) return true;  // nobody hears it
@@ -227,11 +239,12 @@ bool World::receive(Bytes& text) {
     if ((done.flags & FI_RECV) != 0) {
       auto& mail = *static_cast<Mail*>(done.op_context);
       text.assign(mail.text.begin(), mail.text.begin() + static_cast<std::ptrdiff_t>(done.len));
-      post(mail);
+      await(mail);
       return true;
     }
     for (Peer& peer : peers_)
       if (done.op_context == &peer) peer.question.reset();
+    if (done.op_context == &peers_[static_cast<std::size_t>(rank)]) ++own_answers_;
   }
 }
 
@@ -241,7 +254,7 @@ void World::take_failure() {
   fi_cq_err_entry failure{};
   if (fi_cq_readerr(completions_.get(), &failure, 0) != 1 || failure.op_context == nullptr) return;
   for (Mail& mail : mail_)
-    if (failure.op_context == &mail) return post(mail);
+    if (failure.op_context == &mail) return await(mail);
   for (Peer& peer : peers_)
     if (failure.op_context == &peer) {
       peer.gone = true;
@@ -263,16 +276,31 @@ void World::ask(int number) {
   if (code != 0 && code != -FI_EAGAIN) peer.gone = true;
 }
 
-// Who is silent may only be stopped: it is there again when it answers after all.
-bool World::is_gone(int number) {
+void World::ask_sometimes(int number) {
   constexpr std::chrono::milliseconds pause(100);
   Peer& peer = peers_[static_cast<std::size_t>(number)];
-  if (peer.gone) return true;
-  if (peer.question) return peer.question->is_over();
-  if (auto const now = Clock::now(); now - peer.when > pause) {
-    peer.when = now;
-    ask(number);
-  }
+  auto const now = Clock::now();
+  if (peer.gone || peer.question || now - peer.when <= pause) return;
+  peer.when = now;
+  peer.is_silent = false;
+  ask(number);
+}
+
+// Where threads of providers wait for a core for seconds, ours answers itself no sooner: between two of its own answers
+// counts what does between two looks.
+bool World::is_silent(Peer& peer) {
+  ask_sometimes(rank);
+  bool const is_busy = peer.looked == own_answers_ && !peers_[static_cast<std::size_t>(rank)].gone;
+  if (!is_busy) peer.is_silent = peer.question->is_over();
+  peer.looked = own_answers_;
+  return peer.is_silent;
+}
+
+// Who is silent may only be stopped: it is there again when it answers after all.
+bool World::is_gone(int number) {
+  Peer& peer = peers_[static_cast<std::size_t>(number)];
+  if (peer.question) return peer.gone || is_silent(peer);
+  ask_sometimes(number);
   return peer.gone;
 }
 

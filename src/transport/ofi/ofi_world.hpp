@@ -148,17 +148,22 @@ class World {
   void defer_count(Deferred& one, When const& when, RemoteMemory const& to);
 
   std::uint32_t new_number() { return next_number_.fetch_add(1); }
-  /// Work of a side is watched while the side lives: what a full queue of the provider left over is set off by a
-  /// thread of this world, whether or not anybody waits for it.
+  /// What a full queue of the provider left over is done by a thread of this world from now on, whether or not
+  /// anybody waits for it: letters leave, operations are set off.
+  void start_watching();
+  /// Work of a side is watched while the side lives.
   void watch(Remains const& side);
   /// No longer watched as a side's, but kept until nothing of it is under way.
   void keep(Remains& side);
-  /// Something was deferred, or a counter turned.
+  /// Something was deferred, a counter turned, or a letter was left over. Not under `mutex`.
   void stir();
 
   // ---- under `mutex`
-  /// False: not now. A rank that cannot be reached is gone.
-  bool send(int peer, Bytes const& text);
+  /// A letter, behind those before it, whoever they are for. False: it has not left, and leaves later, also when who
+  /// posted it calls nothing any more.
+  bool post(int peer, Bytes text);
+  /// True: all letters have left.
+  bool send_letters();
   /// Looks at what has come. True: a text.
   bool receive(Bytes& text);
   /// Whether that rank answers; asks it now and then.
@@ -172,6 +177,8 @@ class World {
     fi_addr_t address = FI_ADDR_UNSPEC;
     bool gone = false;
     std::optional<Countdown> question{};  ///< which it has not answered
+    bool is_silent = false;               ///< for too long, at the last look
+    std::uint64_t looked = 0;             ///< at that many answers of our own
     Clock::time_point when{};             ///< it was asked
   };
   struct Mail {
@@ -179,8 +186,12 @@ class World {
     Bytes text;
   };
   void open();
-  void post(Mail& mail);
+  void start_sweeper();
+  bool send(int peer, Bytes const& text);
+  void await(Mail& mail);
   void ask(int number);
+  void ask_sometimes(int number);
+  bool is_silent(Peer& peer);
   template <class Message, class From, class To>
   void aim(Message& message, From const& from, int peer, To const& to, void* context) const;
   void take_failure();
@@ -197,8 +208,10 @@ class World {
   Own<fid_cq> completions_;
   Own<fid_ep> endpoint_;
   std::vector<std::byte> address_;
-  std::vector<Peer> peers_;
+  std::vector<Peer> peers_;        // this rank among them
+  std::uint64_t own_answers_ = 0;  // of this rank's provider to itself
   std::deque<Mail> mail_;
+  std::deque<std::pair<int, Bytes>> letters_;  // that the provider had no room for
   /// Where others ask, what is asked with, and what is added.
   struct Words {
     std::uint64_t alive = 0, question = 1, one = 1;
@@ -215,7 +228,7 @@ class World {
   std::set<Remains const*> watched_;
   std::atomic<bool> is_stirred_{false};
   bool ends_ = false;
-  std::thread sweeper_;  // from the first side on
+  std::thread sweeper_;
 };
 
 /// Errors  environment  libfabric's name of a negative `code`

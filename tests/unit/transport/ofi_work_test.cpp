@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,14 +20,6 @@
 namespace hostless::ofi {
 namespace {
 
-// Two processes, of which one is stopped until the other takes it for gone: it is there again when it goes on.
-// First of all, before this process has threads of libfabric.
-class OfiPeer : public testing::Test {
- protected:
-  void SetUp() override {
-    if (HOSTLESS_THREAD_SANITIZER) GTEST_SKIP() << "libfabric is not built for the thread sanitizer";
-  }
-};
 // Until the process is told to go, by the end of what it reads.
 [[noreturn]] void answer_questions(int from_test, int to_test) {
   World world(1, 2);
@@ -35,51 +28,112 @@ class OfiPeer : public testing::Test {
   char end = 0;
   _exit(told && read(from_test, &end, 1) == 0 ? 0 : 1);  // bounded: the test ends it
 }
-TEST_F(OfiPeer, IsThereAgainAfterAStop) {
-  setenv("HOSTLESS_DEADLINE_SCALE", "0.05", 1);  // half a second for an answer
-  int down[2], up[2];
-  ASSERT_EQ(pipe(down) + pipe(up), 0);
-  pid_t const child = fork();
-  if (child == 0) {
-    close(down[1]);
-    std::string missing;
-    if (find_provider(missing) == nullptr) _exit(0);
-    answer_questions(down[0], up[1]);
+
+// Rank 1 is another process, which can be stopped. First of all, before this process has threads of libfabric.
+class OfiPeer : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (HOSTLESS_THREAD_SANITIZER) GTEST_SKIP() << "libfabric is not built for the thread sanitizer";
+    setenv("HOSTLESS_DEADLINE_SCALE", "0.05", 1);  // half a second for an answer
+    int down[2], up[2];
+    ASSERT_EQ(pipe(down) + pipe(up), 0);
+    child_ = fork();
+    if (child_ == 0) {
+      close(down[1]);
+      std::string missing;
+      if (find_provider(missing) == nullptr) _exit(0);
+      answer_questions(down[0], up[1]);
+    }
+    close(down[0]);
+    close(up[1]);
+    to_child_ = down[1];
+    std::uint8_t bytes = 0;
+    Bytes address;
+    if (read(up[0], &bytes, 1) == 1) address.resize(bytes);
+    bool const is_open = !address.empty() && read(up[0], address.data(), bytes) == bytes;
+    close(up[0]);
+    std::string problem;
+    if (find_provider(problem) == nullptr) GTEST_SKIP() << problem;
+    ASSERT_TRUE(is_open);
+    world_ = std::make_unique<World>(0, 2);
+    world_->connect({world_->address(), address});
   }
-  close(down[0]);
-  close(up[1]);
-  std::uint8_t bytes = 0;
-  std::vector<std::byte> address;
-  if (read(up[0], &bytes, 1) == 1) address.resize(bytes);
-  bool const is_open = !address.empty() && read(up[0], address.data(), bytes) == bytes;
-  if (is_open) {
-    World world(0, 2);
-    world.connect({world.address(), address});
+  void TearDown() override {
+    world_.reset();
+    unsetenv("HOSTLESS_DEADLINE_SCALE");
+    if (child_ <= 0) return;
+    close(to_child_);
+    int status = 1;
+    EXPECT_EQ(waitpid(child_, &status, 0), child_);
+    EXPECT_EQ(status, 0);
+  }
+  bool is_gone() {
+    std::lock_guard const lock(world_->mutex);
     Bytes text;
-    auto const is_gone = [&] {
-      std::lock_guard const lock(world.mutex);
-      world.receive(text);
-      return world.is_gone(1);
-    };
-    auto const becomes = [&](bool gone) {
-      return wait_for([&] { return is_gone() == gone; }, [] { return false; }, Deadline::after(120)) ==
-             Waited::done;
-    };
-    EXPECT_FALSE(is_gone());
-    kill(child, SIGSTOP);
-    EXPECT_TRUE(becomes(true));
-    kill(child, SIGCONT);
-    EXPECT_TRUE(becomes(false));
+    world_->receive(text);
+    return world_->is_gone(1);
   }
-  close(down[1]);
-  close(up[0]);
-  int status = 1;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  unsetenv("HOSTLESS_DEADLINE_SCALE");
-  std::string problem;
-  if (find_provider(problem) == nullptr) GTEST_SKIP() << problem;
-  EXPECT_TRUE(is_open);
+  bool becomes(bool gone, double within_s) {
+    return wait_for([&] { return is_gone() == gone; }, [] { return false; }, Deadline::after(within_s)) ==
+           Waited::done;
+  }
+  void stop() const { kill(child_, SIGSTOP); }
+  void go_on() const { kill(child_, SIGCONT); }
+
+ private:
+  pid_t child_ = -1;
+  int to_child_ = -1;
+  std::unique_ptr<World> world_;
+};
+
+// It is there again when it goes on.
+TEST_F(OfiPeer, IsThereAgainAfterAStop) {
+  constexpr double patience_s = 120;
+  EXPECT_FALSE(is_gone());
+  stop();
+  EXPECT_TRUE(becomes(true, patience_s));
+  go_on();
+  EXPECT_TRUE(becomes(false, patience_s));
+}
+
+// A rank whose questions to itself are not answered, as where its provider has no core. The provider's own call does it,
+// whose table is that of all its endpoints.
+class NoOwnAnswers {
+ public:
+  NoOwnAnswers() {
+    std::string problem;
+    info_ = find_provider(problem);
+    check(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
+    check(fi_domain(fabric_, info_.get(), &domain_, nullptr), "fi_domain");
+    check(fi_endpoint(domain_, info_.get(), &endpoint_, nullptr), "fi_endpoint");
+    real_ = endpoint_->rma->writemsg;
+    endpoint_->rma->writemsg = write;
+  }
+  NoOwnAnswers(NoOwnAnswers const&) = delete;
+  NoOwnAnswers& operator=(NoOwnAnswers const&) = delete;
+  ~NoOwnAnswers() {
+    endpoint_->rma->writemsg = real_;
+    for (fid* const one : {&endpoint_->fid, &domain_->fid, &fabric_->fid}) fi_close(one);
+  }
+
+ private:
+  static ssize_t write(fid_ep* endpoint, fi_msg_rma const* message, std::uint64_t flags) {
+    return message->addr == 0 ? 0 : real_(endpoint, message, flags);
+  }
+  static inline ssize_t (*real_)(fid_ep*, fi_msg_rma const*, std::uint64_t) = nullptr;
+  Info info_;
+  fid_fabric* fabric_ = nullptr;
+  fid_domain* domain_ = nullptr;
+  fid_ep* endpoint_ = nullptr;
+};
+
+TEST_F(OfiPeer, IsNotGoneWhileOurOwnProviderIsSilentToo) {
+  constexpr double many_limits_s = 5;
+  NoOwnAnswers const busy;
+  EXPECT_FALSE(is_gone());
+  stop();
+  EXPECT_FALSE(becomes(true, many_limits_s));
+  go_on();
 }
 
 class OfiWork : public testing::Test {
@@ -152,6 +206,38 @@ TEST_F(OfiWork, WhatIsDueAtOnceWaitsForRoom) {
   while (!work.is_done() && !patience.passed()) Backoff::give_core_away();
   EXPECT_TRUE(work.is_done());
   EXPECT_EQ(*reinterpret_cast<std::uint64_t const*>(words.data()), std::uint64_t{many});
+}
+
+// What the provider has no room for leaves later, in order, though who told it calls nothing any more.
+TEST_F(OfiWork, LettersLeaveThoughNobodyCalls) {
+  constexpr double patience_s = 60;
+  auto const from = make_point_to_point(worlds_[0]), to = make_point_to_point(worlds_[1]);
+  std::uint32_t told = 0, heard = 0;
+  auto const is_left_over = [&] {
+    std::lock_guard const lock(worlds_[0]->mutex);
+    return !worlds_[0]->send_letters();
+  };
+  Deadline patience = Deadline::after(patience_s);
+  do {
+    Bytes text(sizeof told);
+    std::memcpy(text.data(), &told, sizeof told);
+    from->tell(1, text, nullptr);
+    ++told;
+  } while (!is_left_over() && !patience.passed());
+  ASSERT_FALSE(patience.passed());
+  patience = Deadline::after(patience_s);
+  while (heard < told && !patience.passed()) {
+    std::optional<Note> const note = to->hear();
+    if (!note) {
+      Backoff::give_core_away();
+      continue;
+    }
+    std::uint32_t number = 0;
+    ASSERT_EQ(note->text.size(), sizeof number);
+    std::memcpy(&number, note->text.data(), sizeof number);
+    ASSERT_EQ(number, heard++);
+  }
+  EXPECT_EQ(heard, told);
 }
 
 // A provider whose queue is full when a counter is turned leaves over what that should have set off, until the counter
