@@ -11,7 +11,7 @@ namespace hostless::avx2 {
 ///
 /// x of a diagonal that is far from the one before is fetched: as many streams as the diagonals of all sides are, the
 /// processor does not follow. On AMD's cores into the second cache, and early (two threads of a Zen 4, a model of the
-/// sweep of four sides of 7-point 128^3, a column: 5.4 to 4.9 ms); the first cache would lose what comes so early.
+/// sweep of four sides of 7-point 128^3, a column: 5.8 to 5.0 ms); the first cache would lose what comes so early.
 /// On Intel's for the group after the next into both (Emerald Rapids, the same sweep: 21 to 18 ms; 256 rows ahead
 /// nothing is gained; on a Zen 5 fetching the farthest of near ones alone takes a twentieth longer).
 constexpr int x_ahead = 2 * group_block_rows, x_far_ahead = 2 * Tiling::accumulators;
