@@ -35,6 +35,10 @@ HOSTLESS_VECTOR void fetch_into_both(void const* from) {
   for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, _MM_HINT_T0);
 }
 template <int bytes>
+HOSTLESS_VECTOR void fetch_into_second(void const* from) {
+  for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, _MM_HINT_T1);
+}
+template <int bytes>
 HOSTLESS_VECTOR void fetch(void const* from) {
   if (nta_misses_second_cache) return fetch_into_both<bytes>(from);
   for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, _MM_HINT_NTA);
