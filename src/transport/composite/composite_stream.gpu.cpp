@@ -147,6 +147,10 @@ class CompositeStream final : public StreamEndpoint {
   void settle() noexcept override {
     each([](StreamEndpoint& one) { one.settle(); });
   }
+  void expect_late_ranks() override {
+    StreamEndpoint::expect_late_ranks();
+    each([](StreamEndpoint& one) { one.expect_late_ranks(); });
+  }
   Served poll() override { return between_ ? between_->endpoint().poll() : Served::nothing; }
 
   std::string describe() const override {
