@@ -36,7 +36,7 @@ struct Call {
 };
 
 std::mutex mutex;
-std::map<int, World> worlds;  // by the number in the name
+std::map<int, World> worlds;                   // by the number in the name
 std::vector<std::unique_ptr<Rank>> all_ranks;  // who waits may look at one that was aborted: they stay
 int names = 0;
 std::atomic<bool> lets_go{false};
