@@ -147,7 +147,10 @@ bool QueuedExchanges::lost() const {
   return false;
 }
 
+QueuedExchanges::~QueuedExchanges() { bench().drop_graph(); }
+
 void QueuedExchanges::leave() {
+  bench().drop_graph();
   for (auto const& exchange : exchanges_) exchange->leave();
 }
 

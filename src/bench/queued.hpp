@@ -92,6 +92,7 @@ class QueuedExchanges final : public QueuedSteps {
       : QueuedSteps(transport, std::move(bench), protocol), options_(options) {
     options_.limits = protocol.limits;
   }
+  ~QueuedExchanges() override;  // recorded graphs go before what they have calls of
   /// Collective. The fields lie in memory of bench(). A step has it after those that were added before.
   void add(ExchangePlan const& plan, std::vector<Field> const& fields);
   std::string describe() const override { return exchanges_.front()->describe(); }

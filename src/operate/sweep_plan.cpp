@@ -78,7 +78,7 @@ SweepPlan make_sweep(ExchangePlan const& plan, Tiling const& tiling, std::span<s
 
 std::uint64_t fingerprint(ExchangePlan const& plan, SweepPlan const& sweep) {
   Hash hash;
-  hash.add(static_cast<std::int64_t>(plan.fingerprint));
+  hash.add(static_cast<std::int64_t>(plan.fingerprint ^ mark_of_devices(plan.nodes)));
   hash.add(sweep.tiling.block);
   hash.add(sweep.tiling.slices);
   hash.add(sweep.tiling.threads_per_row);

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "base/hash.hpp"
 #include "hostless/plan/routes.hpp"
 
@@ -16,7 +19,8 @@ std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, Nod
   hash.add(options.dies.hops);
   hash.add(nodes.node);
   hash.add(nodes.socket);
-  hash.add(nodes.device);
+  std::vector<int> const on_the_processor(nodes.device.size(), -1);
+  hash.add(on_the_processor);
   for (Pattern const& pattern : patterns) {
     hash.add(pattern.owned);
     hash.add(pattern.item);
@@ -24,6 +28,13 @@ std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, Nod
     hash.add(pattern.receiver);
     hash.add(pattern.position);
   }
+  return hash.value() ^ mark_of_devices(nodes);
+}
+
+std::uint64_t mark_of_devices(NodeMap const& nodes) {
+  if (std::all_of(nodes.device.begin(), nodes.device.end(), [](int device) { return device < 0; })) return 0;
+  Hash hash;
+  hash.add(nodes.device);
   return hash.value();
 }
 

@@ -49,7 +49,7 @@ std::vector<std::string> differences(CheckpointIdentity const& file, CheckpointI
         fmt::format("null space {} (here {})", null_space(file.null_space), null_space(mine.null_space)));
   if (!same_ranks) return all;
   if (file.plan != mine.plan) {
-    all.emplace_back("another partition, block size, route, slices or pattern of the matrix");
+    all.emplace_back("another partition, block size, route, nodes, slices or pattern of the matrix");
     return all;
   }
   if (file.matrix != mine.matrix) all.emplace_back("another matrix");

@@ -34,7 +34,8 @@ SweepPlan make_sweep(ExchangePlan const& plan, Tiling const& tiling);
 SweepPlan make_sweep(ExchangePlan const& plan, Tiling const& tiling, std::span<std::int64_t const> first,
                      std::span<std::int32_t const> ghost);
 
-/// Of the exchange and of what decides the order of sums: equal where the bits of a solve are.
+/// Of the exchange and of what decides the order of sums, whatever the GPUs of ranks: where it is equal the bits of a
+/// solve are.
 std::uint64_t fingerprint(ExchangePlan const& plan, SweepPlan const& sweep);
 
 }  // namespace hostless

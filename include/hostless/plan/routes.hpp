@@ -67,9 +67,12 @@ ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMa
 std::vector<ExchangePlan> make_plans(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                                      PlanOptions const& options = {});
 
-/// Hash (64-bit FNV-1a) of everything that decides the plans of all ranks.
+/// Hash (64-bit FNV-1a) of everything that decides the plans of all ranks, with mark_of_devices.
 std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                           PlanOptions const& options);
+/// What the GPUs of ranks add to it by exclusive or: they decide which rank sends and in what order, and no bit of
+/// what is computed with ghosts. 0: all ranks are on the processor.
+std::uint64_t mark_of_devices(NodeMap const& nodes);
 
 /// [plan.ghosts] the stage that writes each ghost, -1 if none does.
 std::vector<StageId> ghost_writers(ExchangePlan const& plan);

@@ -1,6 +1,7 @@
 #include "exchange/gpu/grouped_sends.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "device/on_device.hpp"
@@ -103,10 +104,14 @@ class RawGroup final : public GroupedSends {
   void end_by(NcclStatus (*call)(NcclHandle)) noexcept {
     NcclHandle const ranks = std::exchange(ranks_, nullptr);
     if (ranks == nullptr) return;
-    (void)call_within(mine_.deadline_s, [call, ranks, device = mine_.device] {
-      (void)HOSTLESS_GPU(SetDevice)(device);
-      (void)call(ranks);
-    });
+    try {
+      (void)call_within(mine_.deadline_s, [call, ranks, device = mine_.device] {
+        (void)HOSTLESS_GPU(SetDevice)(device);
+        (void)call(ranks);
+      });
+    } catch (std::exception const&) {
+      // No thread can be had, and both calls may wait for ever: they stay connected until the process ends.
+    }
   }
 
   NcclFunctions const& use_;

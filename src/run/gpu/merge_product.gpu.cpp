@@ -69,7 +69,7 @@ __device__ __forceinline__ double carry_in(MergeCarry carry, MergeShared& shared
   return lane == 0 ? warps_before.sum : follow(warps_before, before).sum;
 }
 
-__global__ void __launch_bounds__(block_threads, 3)
+__global__ void HOSTLESS_LAUNCH_BOUNDS(block_threads, 3)
     merge_kernel(HOSTLESS_PARAMETER MergeCall const call, double const* x, double* y) {
   if (!call.memory.state->open(call.gate)) return;
   __shared__ MergeShared shared;

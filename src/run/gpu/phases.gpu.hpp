@@ -311,7 +311,7 @@ HOSTLESS_HOST_DEVICE constexpr int batch_of_fields() {
 
 /// Two blocks a multiprocessor: what one waits for, the other one uses the time of.
 template <int B, int K, Ending ending, class Body, class Decision, class... Views>
-__global__ void __launch_bounds__(block_threads, 2)
+__global__ void HOSTLESS_LAUNCH_BOUNDS(block_threads, 2)
     rows_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call, Views... views) {
   constexpr int batch = batch_of_fields<B, sizeof...(Views)>();
   int const block = static_cast<int>(blockIdx.x), columns = call.memory.columns;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <thread>
 #include <utility>
 
@@ -117,11 +118,23 @@ void Mailbox::lose(State* state, Stream const& stream) {
   stream.wait();
 }
 
-void Mailbox::give(std::uint32_t stop, bool is_new_run, Stream const& stream) {
+void Mailbox::begin_run(Stream const& stream) {
+  given_.host().awaits_first = 1;  // for good: a copy that is under way reads it
+  give(0, sizeof(Orders), stream);
+  begun_.record(stream);
+}
+
+// What ranks wait for in a run that is under way is the phases' to say.
+void Mailbox::order_stop(Stream const& stream) {
+  static_assert(offsetof(Orders, stop) == 0);
+  begun_.hold(stream);  // else its copy may take the order back
+  give(1, sizeof(Orders::stop), stream);
+}
+
+void Mailbox::give(std::uint32_t stop, std::size_t bytes, Stream const& stream) {
   given_.host().stop = stop;
-  given_.host().awaits_first = is_new_run ? 1 : 0;
-  check(HOSTLESS_GPU(MemcpyAsync)(orders_.data(), given_.data(), sizeof(Orders),
-                                  HOSTLESS_GPU(MemcpyHostToDevice), stream.get()),
+  check(HOSTLESS_GPU(MemcpyAsync)(orders_.data(), given_.data(), bytes, HOSTLESS_GPU(MemcpyHostToDevice),
+                                  stream.get()),
         "giving an order to the GPU");
   said_.host() = stop;
   check(HOSTLESS_GPU(MemcpyAsync)(total_.data(), said_.data(), sizeof(double),

@@ -24,9 +24,9 @@ class Mailbox {
   /// The same state, which has ended because a rank is lost. Waits.
   void lose(State* state, Stream const& stream);
   /// Phases end the solve, with its true residual, from the next decision on. Queued, like `begin_run`.
-  void order_stop(Stream const& stream) { give(1, false, stream); }
+  void order_stop(Stream const& stream);
   /// Without orders; the ranks are awaited as for the first time.
-  void begin_run(Stream const& stream) { give(0, true, stream); }
+  void begin_run(Stream const& stream);
   /// Of several ranks: where others store their parts of sums.
   void lend(PeerMemory& memory) const;
   void forget_barriers(std::uint32_t last_epoch);
@@ -38,7 +38,8 @@ class Mailbox {
   }
 
  private:
-  void give(std::uint32_t stop, bool is_new_run, Stream const& stream);
+  /// So many bytes of the orders.
+  void give(std::uint32_t stop, std::size_t bytes, Stream const& stream);
   Array<double> partial_, total_;
   Lending lending_;
   Array<std::uint32_t> arrived_, epoch_;
@@ -46,6 +47,7 @@ class Mailbox {
   Array<Orders> orders_;
   Mapped<Orders> given_;
   Mapped<double> said_;  // the order to stop, as gathered sums have it
+  Event begun_;          // the orders of the run are there
   std::size_t columns_;
   Pinned<State> seen_;
 };

@@ -111,6 +111,7 @@ class CompositeStream final : public StreamEndpoint {
   StreamContact contact() const override {
     StreamContact mine = inside_.endpoint().contact();
     mine.unique_id_inside = inside_.endpoint().unique_id();
+    mine.connects = between_ ? 1 : 0;
     return mine;
   }
   void know(std::vector<StreamContact> const& all) override {
@@ -145,6 +146,10 @@ class CompositeStream final : public StreamEndpoint {
   }
   void settle() noexcept override {
     each([](StreamEndpoint& one) { one.settle(); });
+  }
+  void expect_late_ranks() override {
+    StreamEndpoint::expect_late_ranks();
+    each([](StreamEndpoint& one) { one.expect_late_ranks(); });
   }
   Served poll() override { return between_ ? between_->endpoint().poll() : Served::nothing; }
 
@@ -283,7 +288,9 @@ class CompositeStream final : public StreamEndpoint {
               ErrorCode::usage,
               "ranks " + std::to_string(members[a]) + " and " + std::to_string(members[b]) +
                   " on one GPU, both with messages to other nodes (the library between nodes takes one rank "
-                  "a GPU). Use the route three_step with a GPU a node, or --gpu-transport peer+host.");
+                  "a GPU). Use a GPU for each, the route three_step with nodes that name the ranks' GPUs "
+                  "(those "
+                  "of a matrix do), or --gpu-transport peer+host.");
   }
 
   static constexpr int purpose_of_composites = 100;  // other ranks than those of transports without nodes

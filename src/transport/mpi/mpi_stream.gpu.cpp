@@ -20,6 +20,7 @@ class MpiStream final : public HostedStream {
  public:
   explicit MpiStream(StreamSetup const& setup)
       : HostedStream(setup),
+        composite_(setup.composite),
         pinned_(setup.in_pinned_memory),
         fewest_bytes_(pinned_ ? std::numeric_limits<std::int64_t>::max()
                               : count_of("HOSTLESS_MPI_DEVICE_BYTES", usual_fewest_bytes)) {
@@ -138,14 +139,19 @@ class MpiStream final : public HostedStream {
     bring(round.in(), nothing.data(), nothing.size());
     copy_own(round, nullptr);
     check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for what is sent");  // bounded: copies
-    if (!exchange(static_cast<int>(k))) fail("a trial between device buffers did not end");
+    if (!exchange(static_cast<int>(k)))
+      fail(pinned_ ? "a trial through pinned memory did not end"
+                   : "a trial between device buffers did not end",
+           "a rank has left, or was silent past the deadline");
     bytes.resize(nothing.size());
     bring(bytes.data(), round.in(), bytes.size());
     for (StreamPart const& part : round.messages.in)
       words_of(part, k, part.rank, rank(), [&](std::size_t byte, double word, std::size_t count) {
         if (std::memcmp(bytes.data() + byte, &word, count) != 0)
           fail("value " + std::to_string((byte - static_cast<std::size_t>(part.first)) / sizeof word) +
-               " of a trial from rank " + std::to_string(part.rank) + " did not arrive in device memory");
+                   " of a trial from rank " + std::to_string(part.rank) + " did not arrive " +
+                   (pinned_ ? "through pinned memory" : "in device memory"),
+               "nothing is carried that was not seen to arrive");
       });
   }
   static void bring(std::byte* to, std::byte const* from, std::size_t bytes) {
@@ -153,13 +159,18 @@ class MpiStream final : public HostedStream {
       check(HOSTLESS_GPU(Memcpy)(to, from, bytes, HOSTLESS_GPU(MemcpyDefault)), "copying what is tried");
     check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for what is tried");  // bounded: copies
   }
-  [[noreturn]] void fail(std::string const& what) const {
-    if (pinned_) throw Error(ErrorCode::environment, "messages through pinned memory: " + what + ".");
-    throw Error(ErrorCode::environment, "GPU transport mpi: " + what + " (" + library() +
-                                            ", but nothing is carried that was not seen to arrive). Use "
-                                            "--gpu-transport host, which stages it.");
+  [[noreturn]] void fail(std::string const& what, std::string const& why_pinned) const {
+    std::string const all = "GPU transport " + (composite_.empty() ? "mpi" : composite_) + ": " + what;
+    if (pinned_)
+      throw Error(ErrorCode::environment,
+                  all + " (" + why_pinned + "). See what the other ranks say; else use another --transport.");
+    throw Error(ErrorCode::environment,
+                all + " (" + library() +
+                    ", but nothing is carried that was not seen to arrive). Use --gpu-transport " +
+                    (composite_.empty() ? "host" : "peer+host") + ", which stages it.");
   }
 
+  std::string composite_;  // of which it is a part
   bool pinned_;
   std::int64_t fewest_bytes_;
   std::vector<std::unique_ptr<Round>> rounds_;

@@ -20,7 +20,9 @@ class NcclStream final : public StreamEndpoint {
         rounds_(setup.rounds),
         everyone_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)),
         connected_({setup.device, setup.rank, setup.ranks, setup.purpose}, setup.deadline_s,
-                   "GPU transport nccl", "Use --gpu-transport peer or host.") {
+                   "GPU transport " + (setup.composite.empty() ? "nccl" : setup.composite),
+                   std::string("Use --gpu-transport ") +
+                       (setup.composite.empty() ? "peer or host." : "peer+host.")) {
     std::int64_t most_out = sizeof(double), most_in = 0;  // of one round; the first value tries a sum
     for (StreamRound const& round : rounds_) {
       most_out = std::max(most_out, round.out_bytes);

@@ -7,6 +7,7 @@
 #include "base/variable.hpp"
 #include "device/clock.hpp"
 #include "device/graph.hpp"
+#include "hostless/base/wait.hpp"
 #include "transport/stream/await.gpu.hpp"
 
 namespace hostless::gpu {
@@ -68,6 +69,7 @@ HostedStream::HostedStream(StreamSetup const& setup)
     : StreamEndpoint(setup),
       host_(*setup.host),
       rank_(setup.rank),
+      is_part_(!setup.composite.empty()),
       everyone_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)),
       mine_(widest_sum + 1),
       all_(everyone_.size()),
@@ -154,8 +156,7 @@ void HostedStream::await_exchange(StreamQueue& queue, std::array<BroughtPart, 2>
   bool const by_block = kernels_wait_ && parts[0].count + parts[1].count <= most_brought_by_block;
   if (!kernels_wait_) {
     queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
-      // bounded: kernels before it wait for nobody
-      check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for what is sent");
+      await_what_is_sent(stream);
       if (serve() == Served::lost) throw RankLost{};
     });
   } else {
@@ -172,6 +173,23 @@ void HostedStream::await_exchange(StreamQueue& queue, std::array<BroughtPart, 2>
                                         HOSTLESS_GPU(MemcpyDefault), stream),
               "copying from the host");
   });
+}
+
+// The other part's kernels give up later than hosts do, and its loss is seen here first.
+void HostedStream::await_what_is_sent(HOSTLESS_GPU(Stream_t) stream) {
+  if (!is_part_) {
+    // bounded: kernels before it wait for nobody
+    check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for what is sent");
+    return;
+  }
+  auto const is_done = [&] {
+    auto const code = HOSTLESS_GPU(StreamQuery)(stream);
+    if (code == HOSTLESS_GPU(ErrorNotReady)) return false;
+    check(code, "waiting for what is sent");
+    return true;
+  };
+  auto const is_lost = [&] { return poll() == Served::lost; };
+  if (wait_for(is_done, is_lost, Deadline::after(next_limit_s())) != Waited::done) throw RankLost{};
 }
 
 double const* HostedStream::gather(StreamQueue& queue, double const* mine, int count) {

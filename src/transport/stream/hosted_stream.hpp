@@ -58,12 +58,14 @@ class HostedStream : public StreamEndpoint {
   bool launch_returns(bool recorded);
   AwaitCall await_call(double longest_s) const;
   void ask(StreamQueue& queue, int job, BroughtPart const& said);
+  void await_what_is_sent(HOSTLESS_GPU(Stream_t) stream);
   MessageState begin_job(int job);
   bool is_lost() const { return ended_.host() != 0; }
   void clear();
 
   HostMessaging const& host_;
   int rank_;
+  bool is_part_;  // of a composite
   Array<double> everyone_;
   Pinned<double> mine_, all_;
   Mapped<std::uint64_t> request_, answer_;

@@ -1,7 +1,5 @@
 #include "transport/stream/stream_endpoint.hpp"
 
-#include <utility>
-
 #include "hostless/base/wait.hpp"
 
 namespace hostless::gpu {
@@ -13,12 +11,12 @@ StreamEndpoint::Served StreamEndpoint::serve() {
 }
 
 bool StreamEndpoint::wait(Stream const& stream) {
-  bool const is_first = std::exchange(is_first_, false);
+  double const limit_s = next_limit_s();
   if (!waits_on_gpu()) {
     stream.wait();
     return true;
   }
-  Countdown countdown(Deadline::after(is_first ? first_s_ : later_s_));
+  Countdown countdown(Deadline::after(limit_s));
   constexpr int polls_between_looks = 64, requests_a_poll = 16;  // to ask the driver takes a microsecond
   for (int polls = 1; !stream.done(); ++polls) {
     for (int k = 0; k < requests_a_poll; ++k) {

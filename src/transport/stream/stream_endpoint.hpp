@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/queue.hpp"
@@ -90,7 +91,7 @@ class StreamEndpoint {
   /// False: not all that was queued is done within the deadline, or a rank is known to be lost.
   bool wait(Stream const& stream);
   /// Before the text of a solve: ranks have met, but do not start together.
-  void expect_late_ranks() { is_first_ = true; }
+  virtual void expect_late_ranks() { is_first_ = true; }
 
   int ranks() const { return ranks_; }
   double deadline_s() const { return later_s_; }
@@ -114,6 +115,8 @@ class StreamEndpoint {
   /// Asked now and then during a wait, and at its end.
   virtual bool failed() { return false; }
   double first_s() const { return first_s_; }
+  /// How long the wait that begins may take.
+  double next_limit_s() { return std::exchange(is_first_, false) ? first_s_ : later_s_; }
 
  private:
   int ranks_;

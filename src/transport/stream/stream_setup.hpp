@@ -88,22 +88,25 @@ struct SymmetricOffer {
   std::int64_t free_bytes[most_symmetric_blocks] = {};  ///< of blocks that the rank does not use; 0: none
 };
 
-/// Ranks may be connected already: then all name the place where they have met. Of StreamContacts, or of what
-/// else has a unique_id.
-template <class Contact>
-bool have_met(std::vector<Contact> const& all) {
-  for (Contact const& one : all)
-    if (one.unique_id == UniqueId{} || !(one.unique_id == all[0].unique_id)) return false;
-  return true;
-}
-
 /// Where a rank is found by the others. Plain data, gathered by the caller.
 struct StreamContact {
   int device = 0;
   UniqueId unique_id;
   LentMemory window;          ///< that others store to
   UniqueId unique_id_inside;  ///< of what carries inside a node, where that is another
+  std::int32_t connects = 1;  ///< 0: no library connects this rank to others
 };
+
+/// Ranks may be connected already: then all whom a library connects name the place where they have met.
+inline bool have_met(std::vector<StreamContact> const& all) {
+  UniqueId met_at;
+  for (StreamContact const& one : all) {
+    if (one.connects == 0) continue;
+    if (met_at == UniqueId{}) met_at = one.unique_id;
+    if (one.unique_id == UniqueId{} || !(one.unique_id == met_at)) return false;
+  }
+  return true;
+}
 
 /// Something that carries between GPUs: what is known of it before it has moved anything.
 struct TransportFacts {
@@ -124,9 +127,11 @@ struct StreamSetup {
   double first_s = 60;     ///< how long the first wait may take: ranks do not start together
   double deadline_s = 10;  ///< and every later one
   std::vector<StreamRound> rounds;
-  bool by_copy_engine = false;                 ///< peer: not by stores of kernels
-  HostMessaging const* host = nullptr;         ///< where the host carries
-  bool in_pinned_memory = false;               ///< mpi: whatever the bytes of a round are
+  bool by_copy_engine = false;          ///< peer: not by stores of kernels
+  HostMessaging const* host = nullptr;  ///< where the host carries
+  bool in_pinned_memory = false;        ///< mpi: whatever the bytes of a round are
+  /// Of what it is a part, by name: the other part's kernels wait for ranks on the same stream. Empty: of nothing.
+  std::string composite;
   std::shared_ptr<SymmetricMemory> symmetric;  ///< where a library puts into it
   /// Where a transport carries by nodes: [ranks] the node of each, and whether it has messages to or from another
   /// one (1) or none (0); equal on all ranks.

@@ -179,7 +179,58 @@ TEST(CompositeStream, RanksOfALibraryOnOneGpuAreRefused) {
   EXPECT_EQ(refusal({1, 1, 1, 1}, {0, 1, 2, 3}), "");
   std::string const said = refusal({1, 1, 0, 1}, {0, 0, 1, 1});
   EXPECT_NE(said.find("ranks 0 and 1 on one GPU"), std::string::npos) << said;
-  EXPECT_NE(said.find("three_step"), std::string::npos) << said;
+  EXPECT_NE(said.find("three_step with nodes that name the ranks' GPUs"), std::string::npos) << said;
+}
+
+/// Ranks of a library that have met already, at a place that is each one's own to name.
+class Met final : public StreamEndpoint {
+ public:
+  Met(StreamSetup const& setup, char id) : StreamEndpoint(setup) { id_.name[0] = id; }
+  std::byte* outgoing(int) override { return nullptr; }
+  std::byte const* incoming(int) override { return nullptr; }
+  void send(StreamQueue&, int, std::byte*) override {}
+  double const* gather(StreamQueue&, double const*, int) override { return nullptr; }
+  bool is_recorded() const override { return true; }
+  UniqueId unique_id() override { return id_; }
+  void connect(UniqueId const&, std::byte*) override {}
+  bool is_connected() const override { return true; }
+  std::string describe() const override { return "met"; }
+  std::int64_t bytes() const override { return 0; }
+  bool guards_hold() const override { return true; }
+
+ private:
+  bool waits_on_gpu() const override { return true; }
+  UniqueId id_;
+};
+
+// Ranks that no library connects name no place, and keep nobody from being connected still.
+TEST(CompositeStream, RanksThatSpeakHaveMetWhateverTheOthersSay) {
+  static char id;
+  StreamTransport between = loopback_stream();
+  between.make = [](StreamSetup const& setup) -> std::unique_ptr<StreamEndpoint> {
+    return std::make_unique<Met>(setup, id);
+  };
+  StreamSetup setup;
+  setup.ranks = 4;
+  setup.node = {0, 0, 1, 1};
+  auto const met = [&](std::vector<std::uint8_t> const& speaks, std::string const& ids) {
+    setup.speaks = speaks;
+    std::vector<StreamContact> all;
+    for (setup.rank = 0; setup.rank < 4; ++setup.rank) {
+      id = ids[at(setup.rank)];
+      all.push_back(make_composite_stream(setup, loopback_stream(), between)->contact_on(setup.rank));
+    }
+    return have_met(all);
+  };
+  std::string const nowhere(1, '\0');
+  EXPECT_TRUE(met({1, 1, 1, 1}, "aaaa"));
+  EXPECT_FALSE(met({1, 1, 1, 1}, "aaba"));
+  EXPECT_TRUE(met({1, 0, 0, 1}, "axxa"));
+  EXPECT_TRUE(met({0, 1, 1, 0}, "xaax"));
+  EXPECT_FALSE(met({0, 1, 1, 0}, "xaby"));
+  EXPECT_FALSE(met({0, 1, 1, 0}, "x" + nowhere + "ax"));
+  EXPECT_FALSE(met({0, 1, 1, 0}, "xa" + nowhere + "x"));
+  EXPECT_FALSE(met({1, 0, 0, 1}, nowhere + "xx" + nowhere));
 }
 
 }  // namespace

@@ -92,6 +92,19 @@ TEST(SweepPlan, FingerprintCoversTheTiling) {
     seen.insert(fingerprint(plan, make_sweep(plan, tiling)));
   seen.insert(fingerprint(other, make_sweep(other, {4, 1, 2})));
   EXPECT_EQ(seen.size(), 5u);
+  for (Route const route : {Route::three_step, Route::leader}) {  // GPUs choose who sends, and no bit
+    std::set<std::uint64_t> of_exchanges, of_solves;
+    for (std::vector<int> const& devices : std::vector<std::vector<int>>{
+             std::vector<int>(8, -1), std::vector<int>(8, 0), {0, 1, 0, 1, 0, 1, 0, 1}}) {
+      NodeMap nodes = NodeMap::blocks(8, 4);
+      nodes.device = devices;
+      ExchangePlan const there = make_plan(route, patterns, nodes, 4);
+      of_exchanges.insert(there.fingerprint);
+      of_solves.insert(fingerprint(there, make_sweep(there, {4, 1, 2})));
+    }
+    EXPECT_EQ(of_exchanges.size(), 3u);
+    EXPECT_EQ(of_solves.size(), 1u);
+  }
   EXPECT_EQ(fingerprint(plan, make_sweep(plan, {4, 1, 2})),
             fingerprint(plan, make_sweep(plan, {4, 1, 2}, std::vector<std::int64_t>{0, 0, 0}, {})));
 }

@@ -3,6 +3,7 @@
 // runtime. For the host's half of exchanges between GPUs. A program, or another part of the library, says
 // what memory is the GPU's, and what else must be done before it is touched.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -81,6 +82,14 @@ bool guarded() { return false; }
 
 namespace {
 
+/// Graphs of the rank that this thread is. As with libraries, none may be there when an exchange goes, or gives up.
+thread_local int graphs = 0;
+void require_no_graph() noexcept {
+  if (graphs == 0) return;
+  std::fputs("a played exchange ends while there is a graph with calls of it\n", stderr);
+  std::abort();
+}
+
 /// Null: the host carries.
 std::unique_ptr<StreamEndpoint> endpoint_of(ExchangeProblem const& problem) {
   for (StreamTransport const& one : stream_transports())
@@ -112,6 +121,7 @@ class Played final : public BoundExchange {
     }
   }
   ~Played() override {
+    require_no_graph();
     if (endpoint_ && lost_) endpoint_->abort();
   }
   StreamContact contact() override {
@@ -144,6 +154,7 @@ class Played final : public BoundExchange {
   bool wait(double) override { return !lost_; }
   bool lost() const override { return lost_; }
   void leave() noexcept override {
+    require_no_graph();
     lost_ = true;
     if (endpoint_) endpoint_->abort();
   }
@@ -255,6 +266,7 @@ class PlayedBench final : public Workbench {
  public:
   explicit PlayedBench(int device) : device_(device) {}
   ~PlayedBench() override {
+    drop_graph();
     for (auto const& block : memory_) TakenMemory::remove(block.data());
   }
   void* stream() override { return this; }
@@ -265,9 +277,16 @@ class PlayedBench final : public Workbench {
   }
   void put(std::byte* to, void const* from, std::size_t bytes) override { copy(to, from, bytes); }
   void get(void* to, std::byte const* from, std::size_t bytes) override { copy(to, from, bytes); }
-  void record(std::function<void()> const& queue) override { graph_ = queue; }
+  void record(std::function<void()> const& queue) override {
+    drop_graph();
+    graph_ = queue;
+    ++graphs;
+  }
   void replay() override { graph_(); }
-  void drop_graph() noexcept override { graph_ = nullptr; }
+  void drop_graph() noexcept override {
+    if (graph_) --graphs;
+    graph_ = nullptr;
+  }
   bool is_done() override { return true; }
   void queue_steps(kernel::KernelExchange const&, void const*, void*, int) override {
     throw Error(ErrorCode::environment, "played GPUs have no kernels.");

@@ -4,9 +4,12 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include <cstddef>
 #include <functional>
 #include <latch>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -135,6 +138,42 @@ TEST_F(GroupedSendsOfRanks, DoNotWaitForTheEndOfARankThatStays) {
     expect_soon(begin);
     over.count_down();
   });
+}
+
+/// While it lives, no thread can be had: the stack of one is larger than any address space.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_t usual;
+    pthread_getattr_default_np(&usual);
+    pthread_attr_getstacksize(&usual, &usual_);
+    pthread_attr_destroy(&usual);
+    set(std::size_t{1} << 60);
+  }
+  ~NoThreads() { set(usual_); }
+  NoThreads(NoThreads const&) = delete;
+  NoThreads& operator=(NoThreads const&) = delete;
+
+ private:
+  static void set(std::size_t bytes) {
+    pthread_attr_t attributes;
+    pthread_getattr_default_np(&attributes);
+    EXPECT_EQ(pthread_attr_setstacksize(&attributes, bytes), 0);
+    EXPECT_EQ(pthread_setattr_default_np(&attributes), 0);
+    pthread_attr_destroy(&attributes);
+  }
+  std::size_t usual_ = 0;
+};
+
+// Who leaves may have run out of them; its destructor and `abort` cannot say so.
+TEST_F(GroupedSendsOfRanks, EndWithoutAThread) {
+  for (bool const aborts : {false, true}) {
+    auto mine = make_grouped_sends(one_of(0, 1, make_group_name()));
+    NoThreads const none;
+    EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+    if (aborts) mine->abort();
+    mine.reset();
+  }
 }
 
 }  // namespace

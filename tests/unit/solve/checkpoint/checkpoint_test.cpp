@@ -287,7 +287,7 @@ TEST_F(Refused, OtherPlanMethodPreconditionerOrRightHandSide) {
   EXPECT_EQ(refusal(p, b, "ranks 2 (here 3)"), ErrorCode::bad_input);
   p = resumed;
   p.matrix.slices = 2;
-  EXPECT_EQ(refusal(p, b, "another partition, block size, route, slices or pattern of the matrix"),
+  EXPECT_EQ(refusal(p, b, "another partition, block size, route, nodes, slices or pattern of the matrix"),
             ErrorCode::bad_input);
   p = resumed;
   p.solve.method = Method::pipelined_cg;

@@ -27,7 +27,7 @@ struct FakeExec {
 namespace {
 
 std::atomic<int> all_calls{0}, failing{-1}, all_held{0}, all_launches{0}, all_timed{0}, launched_on{-1};
-std::atomic<bool> linked{true};
+std::atomic<bool> linked{true}, busy{false};
 std::mutex memory_mutex;
 std::map<void*, std::size_t> blocks;
 std::map<void*, int> open_handles;
@@ -87,6 +87,7 @@ void begin_again() {
   linked = true;
   limit = std::size_t{1} << 40;
   waiting = nullptr;
+  busy = false;
   launching = nullptr;
   too_early = 0;
 }
@@ -108,6 +109,7 @@ int device_in_use() { return device; }
 int timed_events() { return all_timed; }
 int launches() { return all_launches; }
 void at_waits(std::function<void()> what) { waiting = std::move(what); }
+void keep_streams_busy(bool are_busy) { busy = are_busy; }
 void at_launches(std::function<void(void**)> what) { launching = std::move(what); }
 }  // namespace hostless::test::fake_runtime
 
@@ -206,7 +208,8 @@ hipError_t hipStreamSynchronize(hipStream_t) {
 }
 hipError_t hipStreamQuery(hipStream_t) {
   if (waiting) waiting();
-  return call();
+  hipError_t const called = call();
+  return called == hipSuccess && busy ? hipErrorNotReady : called;
 }
 hipError_t hipStreamAddCallback(hipStream_t stream, void (*function)(hipStream_t, hipError_t, void*),
                                 void* user, unsigned) {

@@ -28,6 +28,8 @@ int timed_events();  ///< made since begin_again, and not for order alone
 int launches();      ///< of kernels, in graphs too when those are launched
 /// Called at every wait for a stream, in the place of kernels that would work meanwhile.
 void at_waits(std::function<void()> what);
+/// What is queued on streams is not done, however often they are asked, until this says so or begin_again.
+void keep_streams_busy(bool are_busy);
 /// Called with the parameters of every kernel that is launched and not recorded, in its place.
 void at_launches(std::function<void(void** parameters)> what);
 
