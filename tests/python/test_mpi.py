@@ -330,8 +330,17 @@ def run(launcher, ranks, script, tmp_path, abi):
                           timeout=600, capture_output=True, text=True, check=False)
 
 
+TRIED = {}
+
+
 def runs_with(vendor, tmp_path):
-    """None where mpi4py runs with this MPI, else why not."""
+    """None where mpi4py runs with this MPI, else why not: tried once a run of the tests, as an mpirun takes seconds."""
+    if vendor not in TRIED:
+        TRIED[vendor] = tried(vendor, tmp_path)
+    return TRIED[vendor]
+
+
+def tried(vendor, tmp_path):
     if importlib.util.find_spec("mpi4py") is None:
         return "mpi4py is not installed"
     launcher = shutil.which(f"mpirun.{vendor}")

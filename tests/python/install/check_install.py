@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""check_install.py SOURCE WORK: what README promises to Python users.
+"""check_install.py SOURCE WORK BUILD: what README promises to Python users.
 
 Makes a fresh virtual environment in WORK, installs there what python/requirements/package.txt pins, by hash, and then SOURCE
 with pip, which may look for nothing else: what builds SOURCE and what it needs must be among the pinned. Runs README's Python
 lines, the command and its script. Packages come as pip finds them (set PIP_FIND_LINKS and PIP_NO_INDEX without a network).
-Objects that another build has compiled come from ccache where it is installed.
+It is compiled in BUILD, a folder made for that. Objects of a build folder beside it come from ccache where it is installed:
+seen from both, all that is read has the same names.
 """
 
 import os
@@ -23,8 +24,9 @@ def must(*words, **how):
     return ran.stdout
 
 
-def main(source: pathlib.Path, work: pathlib.Path) -> None:
-    shutil.rmtree(work, ignore_errors=True)
+def main(source: pathlib.Path, work: pathlib.Path, build: pathlib.Path) -> None:
+    for folder in (work, build):
+        shutil.rmtree(folder, ignore_errors=True)
     work.mkdir(parents=True)
     readme = (source / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"```python\n(.*?)```", readme, re.S)
@@ -38,7 +40,8 @@ def main(source: pathlib.Path, work: pathlib.Path) -> None:
     install = (python, "-m", "pip", "install", "--disable-pip-version-check")
     must(*install, "--no-deps", "--only-binary", ":all:", "--require-hashes", "--requirement",
          source / "python" / "requirements" / "package.txt", cwd=work, env=environment)
-    must(*install, "--no-build-isolation", "--no-index", f"{source}", cwd=work, env=environment)
+    must(*install, "--no-build-isolation", "--no-index", "--config-settings", f"build-dir={build}", f"{source}", cwd=work, env=environment)
+    shutil.rmtree(build)
     for number, text in enumerate(lines):
         script = work / f"readme{number}.py"
         script.write_text(text, encoding="utf-8")
@@ -59,4 +62,4 @@ def main(source: pathlib.Path, work: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve())
+    main(*(pathlib.Path(word).resolve() for word in sys.argv[1:4]))
