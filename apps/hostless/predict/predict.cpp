@@ -15,7 +15,6 @@
 #include "lists.hpp"
 #include "machine/memory_option.hpp"
 #include "numbers.hpp"
-#include "pictures/python_command.hpp"
 #include "predict/predict_commands.hpp"
 #include "predict/scaling.hpp"
 #include "predict/solved_share.hpp"
@@ -207,7 +206,6 @@ void print_points(PredictRequest const& o, Prediction const& all) {
 }
 
 int print_prediction(PredictRequest const& o) {
-  check_pictures(o.scaling.output);
   Prediction const all = predicted(o);
   Json json = {{"version", 1},
                {"machine", all.machine.name},
