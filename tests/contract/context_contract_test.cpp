@@ -341,7 +341,7 @@ TEST_P(Processes, OperatorsAreDenseProducts) {
 
 int as_rank(HostTransport const& wanted, std::vector<std::string> const&) {
   try {
-    auto const transport = wanted.open();
+    auto const transport = test::open_with_all(wanted);
     return differences(*transport).empty() ? 0 : 1;
   } catch (std::exception const& e) {
     std::printf("%s: %s\n", wanted.name.c_str(), e.what());

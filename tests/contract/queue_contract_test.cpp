@@ -226,7 +226,7 @@ int ends_as(std::string const& wrong, std::string const& name) {
 
 int as_rank(HostTransport const& transport, std::vector<std::string> const& words) {
   try {
-    auto const opened = transport.open();
+    auto const opened = test::open_with_all(transport);
     if (words[0] == over_fabric) {
       auto const fabric = open_ofi_transport(*opened);
       return ends_as(run_case(*fabric, {words.begin() + 1, words.end()}), words[1]);

@@ -168,7 +168,7 @@ TEST_P(Processes, EqualPlansGiveEqualBits) {
 
 int as_rank(HostTransport const& wanted, std::vector<std::string> const&) {
   try {
-    auto const transport = wanted.open();
+    auto const transport = test::open_with_all(wanted);
     std::string const ranks = wanted.name + ", " + std::to_string(transport->group().size()) + " ranks";
     return check(*transport, ranks).empty() ? 0 : 1;
   } catch (std::exception const& e) {

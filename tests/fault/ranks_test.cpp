@@ -313,7 +313,7 @@ void fork_and_die(Transport& transport, Board& board) {
 int as_rank(HostTransport const& opened, std::vector<std::string> const& words) {
   try {
     BoardFile const board(words.at(0));
-    auto const transport = opened.open();
+    auto const transport = test::open_with_all(opened);
     std::string const wanted = words.at(1);
     board->process[transport->group().rank()] = getpid();
     transport->group().barrier();

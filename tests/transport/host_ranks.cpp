@@ -78,10 +78,31 @@ void need(HostTransport const& transport) {
 
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
+namespace {
+
+// A library that does not find its launcher makes a world of one rank of each process, where nothing could be wrong.
+constexpr char const* started = "STARTED_RANKS_OF_TEST";
+int start_so_many(HostTransport const& transport, int ranks, std::vector<std::string> const& command) {
+  setenv(started, std::to_string(ranks).c_str(), 1);
+  return transport.start(ranks, command);
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> open_with_all(HostTransport const& transport) {
+  auto opened = transport.open();
+  char const* const wanted = std::getenv(started);
+  int const there = opened->group().size();
+  if (wanted != nullptr && there != std::atoi(wanted))
+    throw Error(ErrorCode::environment, "a world of " + std::to_string(there) + ", and " + wanted +
+                                            " were started (the launcher was not found). Start them again.");
+  return opened;
+}
+
 int start_again(HostTransport const& transport, int ranks, std::vector<std::string> const& words) {
   std::vector<std::string> command{own_path(), "--as-rank", transport.name};
   command.insert(command.end(), words.begin(), words.end());
-  return transport.start(ranks, command);
+  return start_so_many(transport, ranks, command);
 }
 
 int Printed::kept(std::string const& name) const {
@@ -115,7 +136,7 @@ namespace {
 int launch_ranks(std::vector<std::string> const& words) {
   try {
     std::vector<std::string> const command(words.begin() + 3, words.end());
-    return tested_transport(words[1]).start(std::atoi(words[2].c_str()), command);
+    return start_so_many(tested_transport(words[1]), std::atoi(words[2].c_str()), command);
   } catch (Error const& e) {
     std::printf("%s\n", e.what());
     return e.exit_code();
@@ -126,7 +147,7 @@ int launch_ranks(std::vector<std::string> const& words) {
 
 int rank_that_looks(HostTransport const& transport, std::function<std::string(Transport&)> const& wrong) {
   try {
-    auto const opened = transport.open();
+    auto const opened = open_with_all(transport);
     std::string const text = wrong(*opened);
     std::printf("%s", text.c_str());
     return text.empty() ? 0 : 1;

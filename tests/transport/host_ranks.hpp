@@ -31,6 +31,8 @@ std::string own_path();
 
 /// Starts this program as ranks with such words, and returns their exit code; they print where it prints.
 int start_again(HostTransport const& transport, int ranks, std::vector<std::string> const& words);
+/// In a rank that was started so: its end of the transport. Errors  environment  it is not of as many ranks
+std::unique_ptr<Transport> open_with_all(HostTransport const& transport);
 
 /// What a command printed and how it ended.
 struct Printed {

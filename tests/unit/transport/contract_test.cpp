@@ -153,7 +153,7 @@ void run_stopped(Transport& transport) {
 int as_rank(HostTransport const& transport, std::vector<std::string> const& words) {
   std::string const wanted = words.at(0);
   try {
-    auto const opened = transport.open();
+    auto const opened = test::open_with_all(transport);
     if (wanted == "killed") run_killed(*opened);
     if (wanted == "stopped") run_stopped(*opened);
     run_cases(*opened, wanted);
