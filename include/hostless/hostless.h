@@ -80,8 +80,8 @@ typedef struct hostless_options {
   hostless_callback callback; /* NULL: none */
   void* user;                 /* handed to callback */
   int gpus; /* of this machine, one for each of its ranks; 0: the processor. The same for matrix and solver */
-  const char*
-      gpu_transport; /* "auto", "peer", "nccl", "nvshmem", "mpi", "host", "peer+nccl", "peer+mpi", "peer+host" */
+  /* "auto", "peer", "nccl", "nvshmem", "mpi", "host", "peer+nccl", "peer+mpi", "peer+host" */
+  const char* gpu_transport;
   double divergence_limit; /* HOSTLESS_DIVERGED beyond so many times the first residual; 0: the method's */
   /* All above, and nothing else, is in the struct of programs that have no hostless_set_defaults. */
   const char* matrix_precision;            /* "fp64", "fp32" */
@@ -247,10 +247,9 @@ typedef struct hostless_gpu_exchange hostless_gpu_exchange;
 
 /* Fill with 0 but for what is meant, and device. `transport` is equal on all ranks. */
 typedef struct hostless_gpu_exchange_options {
-  size_t struct_size; /* sizeof(hostless_gpu_exchange_options) */
-  const char*
-      transport; /* "peer", "nccl", "nvshmem", "mpi", "host", "peer+nccl", "peer+mpi", "peer+host"; NULL, "auto": peer */
-  int device; /* of a rank whose fields have no items; -1: the first GPU */
+  size_t struct_size;    /* sizeof(hostless_gpu_exchange_options) */
+  const char* transport; /* as gpu_transport of hostless_options; NULL, "auto": peer */
+  int device;            /* of a rank whose fields have no items; -1: the first GPU */
 } hostless_gpu_exchange_options;
 
 /* As hostless_exchange_create and _create_sum, of fields whose memory is one GPU's. options: NULL for all

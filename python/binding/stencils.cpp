@@ -103,8 +103,9 @@ class Steps {
       if (why == 2) {
         result.message = fmt::format("the callback asked to stop after step {}", result.steps);
       } else if (why == 1) {
-        result.message = fmt::format("the time limit of {:g} s was reached after step {}", task_.time_limit_s,
-                                     result.steps);
+        std::string const whose =
+            task_.time_limit_s > 0 ? fmt::format("{:g} s", task_.time_limit_s) : "another rank";
+        result.message = fmt::format("the time limit of {} was reached after step {}", whose, result.steps);
       }
     }
     if (result.status != StencilStatus::peer_lost) take();

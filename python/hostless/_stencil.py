@@ -21,7 +21,7 @@ from ._stencil_expression import (CONSTANTS, FUNCTIONS, MOST_COEFFICIENTS, MOST_
                                   program_of)
 from ._stencil_result import StencilChange, StencilResult, change_of
 from ._stencil_source import constant, source_of
-from ._stencil_task import MOST_STEPS, between, check_looks, grid_of, limits, of_array, of_grid, set_ranks
+from ._stencil_task import MOST_STEPS, How, between, check_looks, grid_of, limits, of_array, of_grid, set_ranks
 from .errors import MachineError, PeerLostError, UsageError, a_type, counted, warn
 
 
@@ -192,7 +192,7 @@ class Stencil:
         none.
         """
         self._refuse(others)
-        how = (boundary, ranks_along, depth, block_steps, every, tolerance, callback, time_limit)
+        how = How(boundary, ranks_along, depth, block_steps, every, tolerance, callback, time_limit)
         if comm is not None:
             return self._among(comm, transport, shape, ranks, u, steps, how)
         for name, value in (("shape", shape), ("transport", transport)):
@@ -236,15 +236,14 @@ class Stencil:
             check_reach(self._program.radius(len(shape)), shape, self._fields[0])
         return grid_of(shape, edges, ranks_along), edges
 
-    def _task(self, cells: Cells, shape: tuple, ranks: Any, steps: Any, how: tuple, are_threads: bool = True) -> tuple:
+    def _task(self, cells: Cells, shape: tuple, ranks: Any, steps: Any, how: How, are_threads: bool = True) -> tuple:
         """What the engine is asked for, and a word of boundary for each axis."""
-        boundary, ranks_along, depth, block_steps, every, tolerance, callback, time_limit = how
-        task, edges = self._grid(shape, boundary, ranks_along)
-        set_ranks(task, cells, ranks, ranks_along, depth, block_steps, are_threads)
+        task, edges = self._grid(shape, how.boundary, how.ranks_along)
+        set_ranks(task, cells, ranks, how, are_threads)
         task.steps = between(steps, "steps", 0, MOST_STEPS)
-        task.every = between(every, "every", 0, MOST_STEPS)
-        task.tolerance, task.time_limit_s = limits(tolerance, time_limit)
-        check_looks(task, callback)
+        task.every = between(how.every, "every", 0, MOST_STEPS)
+        task.tolerance, task.time_limit_s = limits(how.tolerance, how.time_limit)
+        check_looks(task, how.callback)
         return task, edges
 
     def _shown(self, callback: Any) -> Optional[Callable]:
@@ -260,16 +259,16 @@ class Stencil:
         words.update = compiled(self.source(dtype, axes), tuple(command), instructions(), repr(self)).address
         return True
 
-    def _among(self, comm: Any, transport: Any, shape: Any, count: Any, u: Any, steps: Any, how: tuple) -> StencilResult:
+    def _among(self, comm: Any, transport: Any, shape: Any, count: Any, u: Any, steps: Any, how: How) -> StencilResult:
         among = ranks_of(comm, transport)
         try:
             words, task, cells = agreed(among, lambda: self._prepared(among, comm, transport, shape, count, u, steps, how))
-            return self._result(_core.run_stencil_among(among, words, task, self._shown(how[6])), len(cells.shape))
+            return self._result(_core.run_stencil_among(among, words, task, self._shown(how.callback)), len(cells.shape))
         finally:
             if among is not comm:
                 among.close()
 
-    def _prepared(self, among: Any, comm: Any, transport: Any, shape: Any, count: Any, u: Any, steps: Any, how: tuple) -> tuple:
+    def _prepared(self, among: Any, comm: Any, transport: Any, shape: Any, count: Any, u: Any, steps: Any, how: How) -> tuple:
         """As `agreed` asks for: words, task, the arrays whose addresses it has, what must be alike."""
         check_carrier(comm, transport)
         if count is not None:
@@ -292,9 +291,9 @@ class Stencil:
         words = self._words(axes, cells.dtype)
         if not self._compile(words, axes, cells.dtype):
             raise MachineError("comm without a C++ compiler is refused (NumPy steps on one rank). Install g++ or clang++, or set CXX.")
-        boundary, ranks_along, depth, block_steps, every, tolerance, _, _ = how
-        return words, task, cells, (f"{self!r}, {cells.dtype}, steps={steps}, shape={whole}, boundary={boundary!r}, ranks_along={ranks_along}, depth={depth}, "
-                                   f"block_steps={block_steps}, every={every}, tolerance={tolerance}, parameters={list(words.parameters)}")
+        return words, task, cells, (f"{self!r}, {cells.dtype}, steps={steps}, shape={whole}, boundary={how.boundary!r}, ranks_along={how.ranks_along}, "
+                                    f"depth={how.depth}, block_steps={how.block_steps}, every={how.every}, tolerance={how.tolerance}, "
+                                    f"parameters={list(words.parameters)}")
 
     def _refuse(self, others: dict) -> None:
         """TypeError, as Python has it: an argument of `run` that there is not, with what to do."""

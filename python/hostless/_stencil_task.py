@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
 from ._rows import real, small, whole
@@ -12,6 +12,19 @@ from .errors import UsageError, a_type, counted
 
 #: More steps than anybody takes, and fewer than are counted.
 MOST_STEPS = 2**53
+
+
+class How(NamedTuple):
+    """What `Stencil.run` is asked for beside arrays and steps, as it was given."""
+
+    boundary: Any
+    ranks_along: Any
+    depth: Any
+    block_steps: Any
+    every: Any
+    tolerance: Any
+    callback: Any
+    time_limit: Any
 
 
 def of_grid(values: Any, missing: Any) -> tuple:
@@ -69,20 +82,19 @@ def grid_of(shape: tuple, edges: tuple, ranks_along: Any) -> Any:
     return task
 
 
-def set_ranks(task: Any, cells: Cells, ranks: Any, ranks_along: Any, depth: Any, block_steps: Any,
-              are_threads: bool) -> None:
+def set_ranks(task: Any, cells: Cells, ranks: Any, how: How, are_threads: bool) -> None:
     for array in cells.arrays:
         task.add(array.ctypes.data, of_grid(array.strides, 0))
     if ranks is not None:
         task.ranks = between(small(ranks, "ranks"), "ranks", 1, _core.MOST_RANKS)
-    if ranks_along is not None:
+    if how.ranks_along is not None:
         count = math.prod(task.ranks_along)
         if are_threads:
             between(count, "ranks", 1, _core.MOST_RANKS)
         if task.ranks not in (0, count):
-            raise UsageError(f"ranks={ranks} and ranks_along={ranks_along!r}, which are {count} (each rank has one box). Leave "
+            raise UsageError(f"ranks={ranks} and ranks_along={how.ranks_along!r}, which are {count} (each rank has one box). Leave "
                              "ranks out.")
-    for name, value in (("depth", depth), ("block_steps", block_steps)):
+    for name, value in (("depth", how.depth), ("block_steps", how.block_steps)):
         if value is not None:
             if small(value, name) < 1:
                 raise UsageError(f"{name}={value} (steps are counted from 1 on). Use 1 or more, or None to have it chosen.")

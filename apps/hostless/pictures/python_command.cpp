@@ -61,6 +61,21 @@ void check_python(std::string const& name, std::string const& makes) {
                           name, how, makes));
 }
 
+// Whatever is wrong with Python, its package or its libraries is said as this command says it.
+void draw_by(std::vector<std::string> const& arguments, std::string const& picture) {
+  std::vector<std::string> words{python(), "-c", python_program("hostless.plots_of_machines", "pictures")};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  ChildEnd const end = run_quietly({words, {}, true, 120});
+  std::string const first = end.errors.substr(0, end.errors.find('\n'));
+  if (!end.problem.empty() || end.code != 0)
+    throw Error(ErrorCode::environment,
+                first.starts_with("hostless: ")
+                    ? first.substr(10)
+                    : fmt::format("{}: {} (Python draws the picture {}). Install python3 and matplotlib, "
+                                  "or name a Python in HOSTLESS_PYTHON.",
+                                  python(), end.problem.empty() ? first : end.problem, picture));
+}
+
 }  // namespace
 
 std::string python() {
@@ -103,33 +118,15 @@ void become_python(std::string const& program, std::vector<std::string> const& a
           words[0], std::strerror(errno), makes));
 }
 
-namespace {
-
-// Whatever is wrong with Python, its package or its libraries is said as this command says it.
-void draw_by(std::vector<std::string> const& arguments, std::string const& picture) {
-  check_whole_file(picture);
-  std::vector<std::string> words{python(), "-c", python_program("hostless.plots_of_machines", "pictures")};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  ChildEnd const end = run_quietly({words, {}, true, 120});
-  std::string const first = end.errors.substr(0, end.errors.find('\n'));
-  if (!end.problem.empty() || end.code != 0)
-    throw Error(ErrorCode::environment,
-                first.starts_with("hostless: ")
-                    ? first.substr(10)
-                    : fmt::format("{}: {} (Python draws the picture {}). Install python3 and matplotlib, "
-                                  "or name a Python in HOSTLESS_PYTHON.",
-                                  python(), end.problem.empty() ? first : end.problem, picture));
-}
-
-}  // namespace
-
 void check_pictures(std::string const& picture) {
-  if (!picture.empty()) draw_by({}, picture);
+  if (picture.empty()) return;
+  check_whole_file(picture);
+  draw_by({}, picture);
 }
 
 void draw_picture(std::string const& json, std::string const& picture) {
-  PassedFile const passed(picture);
   check_whole_file(picture);
+  PassedFile const passed(picture);
   write_whole_file(passed.path, json);
   draw_by({passed.path, picture}, picture);
 }

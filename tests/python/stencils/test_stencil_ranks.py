@@ -148,6 +148,8 @@ class TestEnds:
         def body(comm):
             mine = start(heat().box(SHAPE, comm))
             result = heat().run(mine, 2**40, comm=comm, shape=SHAPE, time_limit=0.3 if comm.rank == 0 else None)
+            whose = "0.3 s" if comm.rank == 0 else "another rank"
+            assert result.message == f"the time limit of {whose} was reached after step {result.steps}", result.message
             return result.status, result.steps
         first, second = hostless.run_threads(2, body)
         assert first == second and first[0] == "aborted" and first[1] > 0
