@@ -278,8 +278,13 @@ std::string try_plans(Transport& transport, By const& by, int plans) {
     World const world(transport.group().size(), static_cast<unsigned>(k));
     Wrong wrong(world);
     auto const patterns = world.patterns(transport.group());
-    exchange_bytes(transport, by, world, patterns, wrong);
-    add_ghosts(transport, by, world, patterns, wrong);
+    try {
+      exchange_bytes(transport, by, world, patterns, wrong);
+      add_ghosts(transport, by, world, patterns, wrong);
+    } catch (Error const& e) {
+      wrong.add("on rank " + std::to_string(transport.group().rank()) + ": " + e.what());
+      throw Error(e.code(), wrong.text());
+    }
     text += wrong.text();
     if (transport.group().any(!text.empty())) break;
   }

@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "base/thread_team.hpp"
@@ -193,21 +194,23 @@ class ThreadTransport final : public Transport {
   ThreadZone zone_;
 };
 
-// The first error that is not somebody's "a peer left" is the one to report, else the first of those.
+// What to report: the first error that is no loss, else the first loss that tells more than that another rank
+// left, else that.
 std::exception_ptr cause(std::vector<std::exception_ptr> const& failed) {
-  std::exception_ptr first;
+  std::exception_ptr loss, left;
   for (auto const& f : failed) {
     if (!f) continue;
-    if (!first) first = f;
     try {
       std::rethrow_exception(f);
     } catch (Error const& e) {
       if (e.code() != ErrorCode::peer_lost) return f;
+      std::exception_ptr& first = std::string_view(e.what()) == left_in_setup ? left : loss;
+      if (!first) first = f;
     } catch (...) {
       return f;
     }
   }
-  return first;
+  return loss ? loss : left;
 }
 
 template <class Body>

@@ -26,6 +26,20 @@ TEST(Threads, ARankThatEndsEarlyEndsTheWaitOfTheOthers) {
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(240));
 }
 
+// Lower ranks hear of it at a barrier, and only say that somebody left.
+TEST(Threads, OfLossesTheOneIsToldThatSaysWhatWasLost) {
+  std::string const says = "a rank was lost while an exchange was queued.";
+  try {
+    run_on_threads(3, [&](Group& group) {
+      if (group.rank() == 2) throw Error(ErrorCode::peer_lost, says);
+      group.barrier();
+    });
+    ADD_FAILURE() << "no error";
+  } catch (Error const& e) {
+    EXPECT_EQ(e.what(), says);
+  }
+}
+
 // The silent rank stays until the other has given up, so that nothing but the deadline can end the wait.
 TEST(Threads, ADeadlineAloneEndsAWait) {
   setenv("HOSTLESS_DEADLINE_SCALE", "0.0005", 1);
