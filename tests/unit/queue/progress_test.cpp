@@ -7,6 +7,7 @@
 
 #include "hostless/queue/queue.hpp"
 #include "played_library.hpp"
+#include "queue/looks.hpp"
 
 namespace hostless::test {
 namespace {
@@ -61,6 +62,44 @@ TEST(QueueProgress, TimeInWhichNobodyLooksIsNobodysSilence) {
   looks = 0;
   EXPECT_NO_THROW(queue.wait());
   EXPECT_EQ(loop.in, loop.out);
+}
+
+/// Seconds until it must end, looked at all the time.
+double looked_until_end(queue::LossWatch& watch, bool has_left) {
+  auto const begin = Clock::now();
+  while (!watch.look() || !watch.must_end(has_left)) std::this_thread::yield();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+TEST(LossWatch, EndsByTheLimitOfItsWait) {
+  queue::LossWatch watch;
+  for (double const limit_s : {0.2, 0.05}) {
+    watch.begin(limit_s);
+    EXPECT_GE(looked_until_end(watch, false), limit_s);
+  }
+}
+// What it had sent comes within a second; and who is there after all has not left.
+TEST(LossWatch, WaitsASecondForWhatCameBeforeAPeerHasLeft) {
+  constexpr double grace_s = 1, long_s = 1000;
+  queue::LossWatch watch;
+  watch.begin(long_s);
+  EXPECT_GE(looked_until_end(watch, true), grace_s);
+  EXPECT_FALSE(watch.must_end(false));
+  EXPECT_GE(looked_until_end(watch, true), grace_s);
+  watch.begin(long_s);
+  EXPECT_FALSE(watch.must_end(true));
+}
+TEST(LossWatch, CountsAQuarterOfTheLimitBetweenTwoLooks) {
+  queue::LossWatch watch;
+  watch.begin(0.2);
+  for (int look = 1; look <= 3; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    EXPECT_TRUE(watch.look());
+    EXPECT_FALSE(watch.must_end(false)) << look;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_TRUE(watch.look());
+  EXPECT_TRUE(watch.must_end(false));
 }
 
 // The library's last word comes behind a message that no look has seen.
