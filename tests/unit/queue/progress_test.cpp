@@ -1,5 +1,6 @@
 // Who calls a library: threads of queues only where it may be called by them.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <array>
 #include <chrono>
@@ -7,6 +8,7 @@
 
 #include "hostless/queue/queue.hpp"
 #include "played_library.hpp"
+#include "queue/communicator_state.hpp"
 #include "queue/looks.hpp"
 
 namespace hostless::test {
@@ -61,6 +63,53 @@ TEST(QueueProgress, TimeInWhichNobodyLooksIsNobodysSilence) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   looks = 0;
   EXPECT_NO_THROW(queue.wait());
+  EXPECT_EQ(loop.in, loop.out);
+}
+
+/// While it lives no thread can be started: each would have a stack that no machine has.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_getattr_default_np(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 48);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  NoMoreThreads(NoMoreThreads const&) = delete;
+  NoMoreThreads& operator=(NoMoreThreads const&) = delete;
+  ~NoMoreThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_{};
+};
+
+// What was refused as a whole can be started again, and does not count among what is under way.
+TEST(QueueProgress, AStartForWhichNoThreadCanBeHadIsNone) {
+  PlayedLibrary library(true);
+  Loop loop(library);
+  Queue queue;
+  std::array<Request*, 2> const both{&loop.send, &loop.receive};
+  {
+    NoMoreThreads const none;
+    for (int k = 0; k < 2; ++k) try {
+        queue.enqueue_start(both);
+        ADD_FAILURE() << "somebody does its work";
+      } catch (QueueError const& e) {
+        ADD_FAILURE() << e.what();
+      } catch (Error const& e) {
+        EXPECT_EQ(e.code(), ErrorCode::environment) << e.what();
+      }
+  }
+  EXPECT_TRUE(queue.is_idle());
+  EXPECT_EQ(loop.send.state()->communicator->started().now(), 0u);
+  queue.enqueue_start(both);
+  queue.enqueue_wait(both);
+  queue.wait();
   EXPECT_EQ(loop.in, loop.out);
 }
 
