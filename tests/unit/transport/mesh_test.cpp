@@ -106,7 +106,7 @@ TEST(Mesh, ARankWithoutMemoryForWhatComesLeavesTheOthers) {
   bool is_left = false;
   std::thread other([&] {
     RankByHand const rank(folder.path);
-    rank.announce(kind, std::uint64_t{1} << 62);
+    rank.announce(kind, std::uint64_t{1} << 63);  // which no vector has: sanitizers end who asks for less
     while (!has_failed) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     is_left = rank.is_left();
   });
