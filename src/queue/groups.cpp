@@ -13,9 +13,6 @@
 namespace hostless::queue {
 namespace {
 
-// What a peer has sent before it left may be on its way.
-constexpr double grace_s = 1;
-
 // On all ranks, or on none.
 void check_gpus(std::vector<int> const& gpus) {
   if (gpus.size() > gpu::most_group_ranks)
@@ -166,19 +163,14 @@ bool Groups::move_to(std::shared_ptr<QueueState> const& queue) {
 
 bool Groups::looks_lost(CommunicatorState& communicator, double limit_s) {
   if (is_over_ || !ranks_) return is_over_;
-  auto const now = Clock::now();
   gpu::GroupCounts const groups = ranks_->counts();
   if (groups.begun == groups.done || groups.begun != seen_begun_) {
     seen_begun_ = groups.begun;
-    asked_ = now, silent_s_ = left_s_ = 0;
+    watch_.begin(limit_s);
     return false;
   }
-  constexpr auto pause = std::chrono::microseconds(500);
-  if (now - asked_ < pause) return false;
-  double const gap_s = std::chrono::duration<double>(now - asked_).count();
-  asked_ = now;
-  silent_s_ += std::min(gap_s, limit_s / 4);
-  if (silent_s_ >= limit_s || ranks_->has_failed()) return true;
+  if (!watch_.look()) return false;
+  if (ranks_->has_failed()) return true;
   bool has_left = false;
   try {
     communicator.listen();
@@ -189,8 +181,7 @@ bool Groups::looks_lost(CommunicatorState& communicator, double limit_s) {
   } catch (Error const&) {  // what tells says that somebody is gone
     return true;
   }
-  left_s_ = has_left ? left_s_ + std::min(gap_s, grace_s / 4) : 0;
-  return left_s_ > grace_s;
+  return watch_.must_end(has_left);
 }
 
 bool Groups::has_one_left(CommunicatorState& communicator, gpu::GroupPeers peers) const {

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "hostless/base/deadline.hpp"
 #include "queue/gpu/message_library.hpp"
+#include "queue/looks.hpp"
 #include "queue/offer.hpp"
 
 namespace hostless {
@@ -74,7 +74,7 @@ class Groups {
 
   // ---- losses, which end it for all its ranks
   /// Called now and then by whoever waits: whether a group has lasted too long, one of its ranks has left, or the
-  /// library has failed.
+  /// library has failed. limit_s: of groups that are seen to begin from now on
   bool looks_lost(CommunicatorState& communicator, double limit_s);
   /// Whether one of these has left: it has ended what both have begun, so a group that begins now moves nothing,
   /// though the library may take or deliver what it can store (seen with NCCL 2.28).
@@ -105,10 +105,7 @@ class Groups {
   std::uint64_t enqueued_ = 0;
   std::atomic<bool> is_over_{false};
   std::uint64_t seen_begun_ = 0;
-  Clock::time_point asked_{};  // the library
-  // Seconds since the group has begun, and since a rank has left. Nobody may look for long: so time between two
-  // looks counts as a quarter of what is allowed at most, as Silence has it.
-  double silent_s_ = 0, left_s_ = 0;
+  LossWatch watch_;  // of the group that has begun
 };
 
 /// Errors  QueueError unsupported  a wait that is not one for whole sets of one communicator

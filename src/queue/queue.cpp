@@ -159,11 +159,18 @@ void check_start(std::shared_ptr<QueueState> const& queue, RequestState& state) 
            "Wait for the first one, or start it there.");
 }
 
-// Their waits are enqueued.
-void forget_started(QueueState& queue, States const& states) {
+// Their waits are enqueued, or nothing of them is.
+void forget_started(QueueState& queue, std::span<std::shared_ptr<RequestState> const> states) {
   if (states.empty()) return;
   for (auto const& state : states) state->is_started = false;
   std::erase_if(queue.started, [](auto const& one) { return !one->is_started; });
+}
+
+// What ended the call has left their start out: nobody will wait for it.
+void take_back_start(QueueState& queue, std::span<std::shared_ptr<RequestState> const> states) {
+  for (auto const& state : states)
+    if (state->communicator->gpu() < 0) state->communicator->started().remove(state->messages());
+  forget_started(queue, states);
 }
 
 // started: by the same call.
@@ -318,9 +325,16 @@ void Queue::enqueue_step(std::span<Request* const> early, std::function<void()> 
     state_->started.push_back(state);
   }
   auto const first_late = states.begin() + static_cast<std::ptrdiff_t>(early.size());
-  if (!early.empty()) state_->enqueue_start({states.begin(), first_late});
-  between();
-  state_->enqueue_start_and_wait({first_late, states.end()}, awaited);
+  auto left_out = states.begin();
+  try {
+    if (!early.empty()) state_->enqueue_start({states.begin(), first_late});
+    left_out = first_late;
+    between();
+    state_->enqueue_start_and_wait({first_late, states.end()}, awaited);
+  } catch (...) {
+    take_back_start(*state_, {left_out, states.end()});
+    throw;
+  }
   forget_started(*state_, awaited);
 }
 

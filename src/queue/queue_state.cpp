@@ -6,7 +6,6 @@
 
 #include "hostless/base/wait.hpp"
 #include "queue/communicator_state.hpp"
-#include "queue/looks.hpp"
 
 namespace hostless::queue {
 namespace {
@@ -43,9 +42,6 @@ class Turns {
 };
 
 thread_local bool is_calling = false;
-
-// What a peer sent before it left may be on its way, over a library: so long it is waited for.
-constexpr double grace_s = 1.0;
 
 }  // namespace
 
@@ -191,7 +187,7 @@ bool QueueState::execute(Item& item) {
 bool QueueState::execute_wait(Item& item) {
   if (!item.is_begun) {
     item.is_begun = true;
-    item.silence.begin(limit_s_.load());
+    item.watch.begin(limit_s_.load());
     item.pending.assign(item.requests.size(), 1);
   }
   Progress progress = poll(item);
@@ -226,22 +222,13 @@ bool QueueState::peer_is_gone(Item const& item) {
   return false;
 }
 
-// A queue that no thread works for may be looked at for the first time after minutes of computing: those are
-// nobody's silence.
 bool QueueState::must_end(Item& item) {
-  if (!item.silence.look()) return false;
+  if (!item.watch.look()) return false;
   try {
-    if (!peer_is_gone(item)) {
-      item.left.reset();
-    } else if (!item.left) {
-      item.left.emplace().begin(grace_s);
-    } else if (item.left->look() && item.left->is_too_long()) {
-      return true;
-    }
+    return item.watch.must_end(peer_is_gone(item));
   } catch (Error const&) {  // the library says so
     return true;
   }
-  return item.silence.is_too_long();
 }
 
 void QueueState::lose(Item& item) {

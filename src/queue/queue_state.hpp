@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "hostless/base/wait.hpp"
 #include "queue/group_work.hpp"
 #include "queue/halo/host_pass.hpp"
+#include "queue/looks.hpp"
 #include "queue/request_state.hpp"
 #include "transport/setup_wait.hpp"
 
@@ -71,8 +71,7 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
     std::function<void()> work;
     std::vector<char> pending{};  ///< by request, of a wait
     bool is_begun = false;
-    Silence silence{};              ///< of the peers, since it is begun
-    std::optional<Silence> left{};  ///< since a peer is known to have left
+    LossWatch watch{};  ///< of a wait, since it is begun
   };
 
   enum class By : std::uint8_t { thread, call };

@@ -62,8 +62,14 @@ class Stream {
     std::size_t done = 0;
     while (done < bytes) {
       ssize_t const wrote = write(to_, waiting_.data() + done, bytes - done);
-      if (wrote < 0 && errno != EINTR) break;  // nobody reads: the ranks still go on
-      if (wrote > 0) done += static_cast<std::size_t>(wrote);
+      if (wrote > 0) {
+        done += static_cast<std::size_t>(wrote);
+      } else if (wrote < 0 && errno == EAGAIN) {  // whoever shares it has said that nobody waits for room
+        pollfd room{to_, POLLOUT, 0};
+        poll(&room, 1, look_ms);  // bounded: look_ms
+      } else if (wrote < 0 && errno != EINTR) {
+        break;  // nobody reads: the ranks still go on
+      }
     }
     waiting_.erase(0, bytes);
   }

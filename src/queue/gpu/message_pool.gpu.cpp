@@ -1,7 +1,6 @@
 #include "queue/gpu/message_pool.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include "queue/gpu/halo_kernels.hpp"
@@ -10,7 +9,7 @@
 namespace hostless::gpu {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{8} << 20, smallest = 512, controls_of_piece = 1024;
+constexpr std::size_t piece_bytes = std::size_t{8} << 20, controls_of_piece = 1024;
 constexpr double settle_s = 30;
 constexpr std::uint64_t close_ns = 20'000'000'000;  // less: the kernel says itself that it was in vain
 
@@ -23,7 +22,7 @@ MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first())
   load_message_kernels();
   load_halo_kernels();
   launches_early_ = message_kernels_may_come_early(properties.major);
-  take(smallest);  // the first pieces are there
+  take(FreeBlocks::smallest);  // the first pieces are there
   QueueControl* for_kernels = nullptr;
   take_control(for_kernels);
 }
@@ -37,30 +36,24 @@ int MessagePool::join_waits() {
 }
 
 std::shared_ptr<std::byte> MessagePool::take(std::size_t bytes) {
-  std::size_t const size = std::bit_ceil(std::max(bytes, smallest));
-  void* block = nullptr;
+  std::size_t const size = FreeBlocks::size_of(bytes);
+  std::byte* block = nullptr;
   {
     std::lock_guard const lock(mutex_);
-    auto& same = free_[static_cast<std::size_t>(std::countr_zero(size))];
-    if (!same.empty()) {
-      block = same.back();
-      same.pop_back();
-    } else {
-      if (left_ < size) {
-        OnDevice const on(device_);
-        pieces_.emplace_back(std::max(size, piece_bytes), Lending{.to_gpus = true});
-        left_ = pieces_.back().size();
-      }
-      block = pieces_.back().data() + (pieces_.back().size() - left_);
-      left_ -= size;
+    block = blocks_.take(size);
+    if (block == nullptr) {
+      OnDevice const on(device_);
+      pieces_.emplace_back(std::max(size, piece_bytes), Lending{.to_gpus = true});
+      blocks_.add(pieces_.back().data(), pieces_.back().size());
+      block = blocks_.take(size);
     }
   }
-  return {static_cast<std::byte*>(block), [this, size](std::byte* p) { give(p, size); }};
+  return {block, [this, size](std::byte* p) { give(p, size); }};
 }
 
-void MessagePool::give(void* block, std::size_t bytes) {
+void MessagePool::give(std::byte* block, std::size_t size) {
   std::lock_guard const lock(mutex_);
-  free_[static_cast<std::size_t>(std::countr_zero(bytes))].push_back(block);
+  blocks_.give(block, size);
 }
 
 std::shared_ptr<QueueControl> MessagePool::take_control(QueueControl*& for_kernels) {

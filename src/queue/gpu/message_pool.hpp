@@ -3,7 +3,6 @@
 // A driver that is asked for memory, or given some back, may wait for kernels that wait for messages; so
 // blocks are taken from it in large pieces, and used again.
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "device/on_device.hpp"
+#include "queue/gpu/free_blocks.hpp"
 #include "queue/gpu/message_library.hpp"
 #include "queue/gpu/message_words.gpu.hpp"
 
@@ -58,15 +58,14 @@ class MessagePool {
   void settle();
   bool is_settled();
   void give(Controls const& one);
-  void give(void* block, std::size_t bytes);
+  void give(std::byte* block, std::size_t size);
 
   int device_, multiprocessors_ = 1;
   bool launches_early_ = false;
   std::atomic<int> waiting_queues_{0};
   std::mutex mutex_;  // pieces and what is free of them
   std::vector<Array<std::byte>> pieces_;
-  std::size_t left_ = 0;                     // of the last piece
-  std::array<std::vector<void*>, 64> free_;  // by the power of two that they have of bytes
+  FreeBlocks blocks_;
   std::vector<std::unique_ptr<Pinned<QueueControl>>> control_pieces_;
   std::vector<Controls> free_controls_;
   std::mutex stream_mutex_;

@@ -1,5 +1,6 @@
 // Finds and loads the MPI plugins. This file is part of the main library and knows no MPI.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -106,7 +107,7 @@ bool read_all(int from, std::string& text, Deadline deadline) {
 
 std::string ask_child(MpiVendor vendor, fs::path const& path) {
   int ends[2];
-  if (pipe(ends) != 0) return "-no pipe for the probe (too many open files). Close some.";
+  if (pipe2(ends, O_CLOEXEC) != 0) return "-no pipe for the probe (too many open files). Close some.";
   std::cout.flush();
   std::fflush(nullptr);
   pid_t const child = fork();

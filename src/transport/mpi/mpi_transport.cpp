@@ -83,13 +83,15 @@ class StartLimit {
   std::thread watch_;
 };
 
+void refuse_finalised() {
+  if (!World::finalised()) return;
+  throw Error(ErrorCode::usage,
+              "MPI was finalised already (it can be used once a process). Open the transport earlier.");
+}
+
 int initialise() {
+  refuse_finalised();
   int level = MPI_THREAD_SINGLE, flag = 0;
-  MPI_Finalized(&flag);
-  if (flag != 0) {
-    throw Error(ErrorCode::usage,
-                "MPI was finalised already (it can be used once a process). Open the transport earlier.");
-  }
   MPI_Initialized(&flag);
   if (flag != 0) {
     MPI_Query_thread(&level);
@@ -120,6 +122,7 @@ MPI_Comm lent(int handle) {
   MPI_Initialized(&is_ready);
   if (is_ready == 0)
     throw Error(ErrorCode::usage, "a communicator before MPI_Init (there is none yet). Call it first.");
+  refuse_finalised();
   MPI_Comm const communicator = MPI_Comm_f2c(handle);
   MPI_Errhandler before = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 
+#include "transport/memory_in_setup.hpp"
 #include "transport/setup_wait.hpp"
 
 namespace hostless::mpi {
@@ -180,7 +182,8 @@ class MpiGroup final : public Group {
     check_room(mine.size(), all.size());
     // Blocks above the piece size go round by round, because MPI counts in int.
     for (std::size_t at = 0; at < mine.size(); at += piece_bytes) {
-      gather_piece(mine.subspan(at, std::min(piece_bytes, mine.size() - at)), all, at, mine.size());
+      auto const piece = mine.subspan(at, std::min(piece_bytes, mine.size() - at));
+      in_step([&] { gather_piece(piece, all, at, mine.size()); });
     }
     if (mine.empty()) barrier();
   }
@@ -188,6 +191,24 @@ class MpiGroup final : public Group {
   std::vector<Bytes> exchange(std::vector<Bytes> to) override {
     world_->require();
     check_buffers(to.size());
+    return in_step([&] { return trade(std::move(to)); });
+  }
+
+ private:
+  // Far below what an int counts, so that the tests see several pieces.
+  static constexpr std::size_t piece_bytes = std::size_t{1} << 22;
+
+  struct Exchanged {
+    std::vector<Bytes> to, from;
+    std::vector<std::uint64_t> out, in;  // their sizes
+  };
+
+  template <class Collective>
+  std::invoke_result_t<Collective> in_step(Collective const& collective) {
+    return within_memory(collective, [&] { world_->break_off(); });
+  }
+
+  std::vector<Bytes> trade(std::vector<Bytes> to) {
     auto const bytes = std::make_shared<Exchanged>();
     bytes->to = std::move(to);
     exchange_sizes(bytes);
@@ -212,15 +233,6 @@ class MpiGroup final : public Group {
     bytes->from[me] = std::move(bytes->to[me]);
     return std::move(bytes->from);
   }
-
- private:
-  // Far below what an int counts, so that the tests see several pieces.
-  static constexpr std::size_t piece_bytes = std::size_t{1} << 22;
-
-  struct Exchanged {
-    std::vector<Bytes> to, from;
-    std::vector<std::uint64_t> out, in;  // their sizes
-  };
 
   void exchange_sizes(std::shared_ptr<Exchanged> const& bytes) {
     std::size_t const ranks = bytes->to.size();

@@ -1,6 +1,7 @@
 #include "transport/nccl/nccl_ranks.hpp"
 
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -157,16 +158,13 @@ NcclStatus NcclRanks::state() {
 }
 
 bool NcclRanks::become_ready(double seconds) {
-  Countdown countdown(Deadline::after(seconds));
-  for (;;) {
-    bool const is_late = countdown.is_over();  // before the last look
-    NcclStatus const status = state();
-    if (status != nccl_in_progress) return status == nccl_success;
-    if (is_late) {
-      failure_ = "it was not ready within the deadline";
-      return false;
-    }
-  }
+  NcclStatus status = nccl_in_progress;
+  auto const is_ready = [&] { return (status = state()) != nccl_in_progress; };
+  if (wait_for(
+          is_ready, [] { return false; }, Deadline::after(seconds)) == Waited::done)
+    return status == nccl_success;
+  failure_ = "it was not ready within the deadline";
+  return false;
 }
 
 void NcclRanks::await_call(double limit_s) {
@@ -181,13 +179,17 @@ void NcclRanks::accept(NcclStatus status) {
 
 void NcclRanks::abort() noexcept {
   if (handle_ == nullptr) return;
-  is_aborted_ = std::make_shared<std::atomic<bool>>(false);
-  aborter_ = std::thread([abort = use_.abort, handle = std::exchange(handle_, nullptr), device = end_.device,
-                          done = is_aborted_] {
-    (void)HOSTLESS_GPU(SetDevice)(device);
-    (void)abort(handle);
-    done->store(true);
-  });
+  NcclHandle const handle = std::exchange(handle_, nullptr);
+  try {
+    is_aborted_ = std::make_shared<std::atomic<bool>>(false);
+    aborter_ = std::thread([abort = use_.abort, handle, device = end_.device, done = is_aborted_] {
+      (void)HOSTLESS_GPU(SetDevice)(device);
+      (void)abort(handle);
+      done->store(true);
+    });
+  } catch (std::exception const&) {
+    // No thread can be had, and the call may wait for ever: its kernels stay until the process ends.
+  }
 }
 
 void NcclRanks::settle() noexcept {

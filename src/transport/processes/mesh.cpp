@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/memory_in_setup.hpp"
 #include "transport/setup_wait.hpp"
 
 namespace hostless {
@@ -131,10 +132,14 @@ void Mesh::rendezvous(std::string const& folder, Countdown countdown) {
   gone_.reserve(peers_.size());
 }
 
-void Mesh::lose(std::string const& text, ErrorCode code) {
+// The others must not wait for this rank, whatever it does next.
+void Mesh::leave() {
   broken_ = true;
-  // The others must not wait for this rank, whatever it does next.
   for (Descriptor& peer : peers_) peer = Descriptor();
+}
+
+void Mesh::lose(std::string const& text, ErrorCode code) {
+  leave();
   throw Error(code, text);
 }
 
@@ -153,21 +158,24 @@ void Mesh::wait_until(int descriptor, short events, int peer, Countdown& countdo
 std::vector<Bytes> Mesh::trade(std::uint32_t kind, std::vector<std::span<std::byte const>> const& to) {
   if (broken_) throw Error(ErrorCode::peer_lost, left_in_setup);
   ++turn_;
-  std::vector<Traffic> traffic(peers_.size());
-  for (std::size_t r = 0; r < traffic.size(); ++r) {
-    traffic[r].out = {kind, turn_, to[r].size()};
-    traffic[r].to = to[r];
-  }
-  move(traffic, kind);
-  std::vector<Bytes> from(peers_.size());
-  for (std::size_t r = 0; r < from.size(); ++r) {
-    if (static_cast<int>(r) == rank_) {
-      from[r].assign(to[r].begin(), to[r].end());
-    } else {
-      from[r] = std::move(traffic[r].from);
+  auto const moved = [&] {
+    std::vector<Traffic> traffic(peers_.size());
+    for (std::size_t r = 0; r < traffic.size(); ++r) {
+      traffic[r].out = {kind, turn_, to[r].size()};
+      traffic[r].to = to[r];
     }
-  }
-  return from;
+    move(traffic, kind);
+    std::vector<Bytes> from(peers_.size());
+    for (std::size_t r = 0; r < from.size(); ++r) {
+      if (static_cast<int>(r) == rank_) {
+        from[r].assign(to[r].begin(), to[r].end());
+      } else {
+        from[r] = std::move(traffic[r].from);
+      }
+    }
+    return from;
+  };
+  return within_memory(moved, [&] { leave(); });
 }
 
 // Moves bytes both ways with every peer until all is done; what cannot move now waits for poll().

@@ -38,7 +38,8 @@ class Mesh {
   int size() const { return static_cast<int>(peers_.size()); }
 
   /// Sends to[r] to rank r and returns what each sent here. `kind` says which collective this is: all ranks
-  /// must be in the same. Collective. Errors  peer_lost  a rank ended or is late;  usage  kinds differ
+  /// must be in the same. Collective. Errors  peer_lost  a rank ended or is late;  usage  kinds differ;
+  /// environment  out of memory, which ends it for the others too
   std::vector<Bytes> trade(std::uint32_t kind, std::vector<std::span<std::byte const>> const& to);
   /// Gives rank 0's descriptor to every rank (the others pass an empty one). Collective.
   Descriptor share(Descriptor mine);
@@ -52,6 +53,7 @@ class Mesh {
   struct Traffic;
   void rendezvous(std::string const& folder, Countdown countdown);
   void move(std::vector<Traffic>& traffic, std::uint32_t kind);
+  void leave();
   [[noreturn]] void lose(std::string const& text, ErrorCode code = ErrorCode::peer_lost);
   void wait_until(int descriptor, short events, int peer, Countdown& countdown);
 

@@ -1,5 +1,6 @@
 // Who calls a library: threads of queues only where it may be called by them.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <array>
 #include <chrono>
@@ -7,6 +8,8 @@
 
 #include "hostless/queue/queue.hpp"
 #include "played_library.hpp"
+#include "queue/communicator_state.hpp"
+#include "queue/looks.hpp"
 
 namespace hostless::test {
 namespace {
@@ -61,6 +64,91 @@ TEST(QueueProgress, TimeInWhichNobodyLooksIsNobodysSilence) {
   looks = 0;
   EXPECT_NO_THROW(queue.wait());
   EXPECT_EQ(loop.in, loop.out);
+}
+
+/// While it lives no thread can be started: each would have a stack that no machine has.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_getattr_default_np(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 48);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  NoMoreThreads(NoMoreThreads const&) = delete;
+  NoMoreThreads& operator=(NoMoreThreads const&) = delete;
+  ~NoMoreThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_{};
+};
+
+// What was refused as a whole can be started again, and does not count among what is under way.
+TEST(QueueProgress, AStartForWhichNoThreadCanBeHadIsNone) {
+  PlayedLibrary library(true);
+  Loop loop(library);
+  Queue queue;
+  std::array<Request*, 2> const both{&loop.send, &loop.receive};
+  {
+    NoMoreThreads const none;
+    for (int k = 0; k < 2; ++k) try {
+        queue.enqueue_start(both);
+        ADD_FAILURE() << "somebody does its work";
+      } catch (QueueError const& e) {
+        ADD_FAILURE() << e.what();
+      } catch (Error const& e) {
+        EXPECT_EQ(e.code(), ErrorCode::environment) << e.what();
+      }
+  }
+  EXPECT_TRUE(queue.is_idle());
+  EXPECT_EQ(loop.send.state()->communicator->started().now(), 0u);
+  queue.enqueue_start(both);
+  queue.enqueue_wait(both);
+  queue.wait();
+  EXPECT_EQ(loop.in, loop.out);
+}
+
+/// Seconds until it must end, looked at all the time.
+double looked_until_end(queue::LossWatch& watch, bool has_left) {
+  auto const begin = Clock::now();
+  while (!watch.look() || !watch.must_end(has_left)) std::this_thread::yield();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+TEST(LossWatch, EndsByTheLimitOfItsWait) {
+  queue::LossWatch watch;
+  for (double const limit_s : {0.2, 0.05}) {
+    watch.begin(limit_s);
+    EXPECT_GE(looked_until_end(watch, false), limit_s);
+  }
+}
+// What it had sent comes within a second; and who is there after all has not left.
+TEST(LossWatch, WaitsASecondForWhatCameBeforeAPeerHasLeft) {
+  constexpr double grace_s = 1, long_s = 1000;
+  queue::LossWatch watch;
+  watch.begin(long_s);
+  EXPECT_GE(looked_until_end(watch, true), grace_s);
+  EXPECT_FALSE(watch.must_end(false));
+  EXPECT_GE(looked_until_end(watch, true), grace_s);
+  watch.begin(long_s);
+  EXPECT_FALSE(watch.must_end(true));
+}
+TEST(LossWatch, CountsAQuarterOfTheLimitBetweenTwoLooks) {
+  queue::LossWatch watch;
+  watch.begin(0.2);
+  for (int look = 1; look <= 3; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    EXPECT_TRUE(watch.look());
+    EXPECT_FALSE(watch.must_end(false)) << look;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_TRUE(watch.look());
+  EXPECT_TRUE(watch.must_end(false));
 }
 
 // The library's last word comes behind a message that no look has seen.

@@ -1,14 +1,16 @@
 #include "hostless/transport/launcher.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -17,18 +19,11 @@
 #include <thread>
 
 #include "hostless/base/wait.hpp"
-#include "transport/processes/mesh.hpp"
+#include "own_folder.hpp"
 #include "transport/signals.hpp"
 
 namespace hostless {
 namespace {
-
-class Folder {
- public:
-  Folder() { EXPECT_NE(mkdtemp(path.data()), nullptr); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path = testing::TempDir() + "hostless-test-XXXXXX";
-};
 
 int run(int ranks, std::string const& script, double grace_s = 0.3, double limit_s = 600) {
   return launch({ranks, {"sh", "-c", script}, limit_s, grace_s});
@@ -69,6 +64,54 @@ TEST(Launcher, DoesNotMixLines) {
   EXPECT_EQ(code, 0);
   EXPECT_EQ(seen, (std::map<std::string, int>{
                       {"aaaaaaaa1bbbb", 100}, {"aaaaaaaa2bbbb", 100}, {"aaaaaaaa3bbbb", 100}}));
+}
+
+/// Standard output is a pipe that has no room for more than it holds, and says so instead of waiting, while it lives.
+class FullPipe {
+ public:
+  FullPipe() {
+    EXPECT_EQ(pipe2(ends_, O_CLOEXEC), 0);
+    fcntl(ends_[1], F_SETFL, O_NONBLOCK);
+    before_ = dup(STDOUT_FILENO);
+    dup2(ends_[1], STDOUT_FILENO);
+  }
+  FullPipe(FullPipe const&) = delete;
+  FullPipe& operator=(FullPipe const&) = delete;
+  ~FullPipe() { close(ends_[0]); }
+  /// Bytes that have come, all of them read once the pipe is half full or `is_over`.
+  std::size_t read_all(std::atomic<bool> const& is_over) const {
+    int const room = fcntl(ends_[0], F_GETPIPE_SZ);
+    for (int held = 0; 2 * held < room && !is_over; ioctl(ends_[0], FIONREAD, &held))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::size_t all = 0;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = read(ends_[0], buffer, sizeof buffer)) > 0;)
+      all += static_cast<std::size_t>(got);
+    return all;
+  }
+  void give_back() {
+    dup2(before_, STDOUT_FILENO);
+    close(before_);
+    close(ends_[1]);
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+  int before_ = -1;
+};
+
+// As a terminal is that another program has made so.
+TEST(Launcher, LosesNothingWhereOutputHasNoRoomForAWhile) {
+  FullPipe pipe;
+  std::atomic<bool> is_over{false};
+  std::size_t come = 0;
+  std::thread reader([&] { come = pipe.read_all(is_over); });
+  int const code = run(2, "[ $HOSTLESS_RANK = 0 ] || head -c 1000000 /dev/zero");
+  is_over = true;
+  pipe.give_back();
+  reader.join();
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(come, 1000000u);
 }
 
 TEST(Launcher, ReturnsTheCodeThatIsNotZero) {
@@ -244,53 +287,6 @@ TEST(SocketGroup, RefusesVariablesWithoutSense) {
   EXPECT_TRUE(started_by_launcher());
   for (char const* name : {"HOSTLESS_RANK", "HOSTLESS_SIZE", "HOSTLESS_RENDEZVOUS"}) unsetenv(name);
 }
-
-// Two ranks of a mesh, one in a child.
-template <class Body>
-int in_child(Body const& body) {
-  pid_t const pid = fork();
-  if (pid == 0) {
-    try {
-      body();
-    } catch (Error const& e) {
-      _exit(e.code() == ErrorCode::usage ? 2 : 5);
-    }
-    _exit(0);
-  }
-  return pid;
-}
-
-TEST(Mesh, DifferentCollectivesAreAnErrorNotAMuddle) {
-  Folder const folder;
-  pid_t const child = in_child([&] { Mesh(1, 2, folder.path).trade(2, {{}, {}}); });
-  Mesh mesh(0, 2, folder.path);
-  try {
-    mesh.trade(1, {{}, {}});
-    ADD_FAILURE() << "no error";
-  } catch (Error const& e) {
-    EXPECT_NE(e.code(), ErrorCode::environment) << e.what();
-  }
-  EXPECT_TRUE(mesh.broken());
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WEXITSTATUS(status) == 2 || WEXITSTATUS(status) == 5);
-}
-
-TEST(Mesh, ARankThatNeverComesEndsTheRendezvousAtTheDeadline) {
-  setenv("HOSTLESS_DEADLINE_SCALE", "0.0005", 1);
-  for (int const rank : {0, 1}) {  // 0 is called, 1 calls
-    Folder const folder;
-    try {
-      Mesh(rank, 2, folder.path);
-      ADD_FAILURE() << "no error";
-    } catch (Error const& e) {
-      EXPECT_EQ(e.code(), ErrorCode::peer_lost) << e.what();
-    }
-  }
-  unsetenv("HOSTLESS_DEADLINE_SCALE");
-}
-
-TEST(Mesh, RefusesAFolderThatIsTooLong) { EXPECT_THROW(Mesh(0, 1, std::string(200, 'x')), Error); }
 
 }  // namespace
 }  // namespace hostless

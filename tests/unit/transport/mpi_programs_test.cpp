@@ -43,10 +43,20 @@ TEST_P(GivenUp, MemoryIsKeptWhileMpiMayWriteToIt) {
   }
 }
 
+// A rank without memory for what it is sent lets the others go (mpi_memory_program.cpp).
+class WithoutMemory : public MpiPrograms {};
+
+TEST_P(WithoutMemory, IsSaidByItsRankAndLetsTheOtherGo) {
+  test::Printed const printed = run("mpi_memory");
+  EXPECT_EQ(printed.status, 0) << printed.output;
+  EXPECT_EQ(printed.kept("memory"), ranks()) << printed.output;
+}
+
 std::vector<std::string> const both{"openmpi", "mpich"};
 auto const named = [](auto const& one) { return test::name_of(one.param); };
 INSTANTIATE_TEST_SUITE_P(Mpi, LentCommunicator, testing::ValuesIn(test::with_ranks(both, {1, 2, 4})), named);
 INSTANTIATE_TEST_SUITE_P(Mpi, GivenUp, testing::ValuesIn(test::with_ranks(both, {2})), named);
+INSTANTIATE_TEST_SUITE_P(Mpi, WithoutMemory, testing::ValuesIn(test::with_ranks(both, {2})), named);
 
 }  // namespace
 }  // namespace hostless

@@ -66,7 +66,9 @@ int main(int count, char** words) {
     std::fflush(stdout);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  std::printf("kept lent;\n");
+  int const world = static_cast<int>(MPI_Comm_c2f(MPI_COMM_WORLD));
   MPI_Finalize();
+  lend_none("finalised already", {world});
+  std::printf("kept lent;\n");
   return 0;
 }
