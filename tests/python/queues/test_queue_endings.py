@@ -29,9 +29,9 @@ def press():
     time.sleep(0.3)
     os.kill(os.getpid(), signal.SIGINT)
 def pressed(wait):
-    threading.Thread(target=press).start()
     begin = time.monotonic()
     try:
+        threading.Thread(target=press).start()
         wait()
     except KeyboardInterrupt:
         print(time.monotonic() - begin < 60)
