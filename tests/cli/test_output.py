@@ -45,7 +45,7 @@ class Lost(Command):
         for _ in range(5):  # of the last one, too, the machine may be too busy
             with subprocess.Popen([COMMAND, *words, "--resume", "c"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
                                   stdin=subprocess.DEVNULL, env={**surroundings(), "HOSTLESS_DEADLINE_SCALE": "0.02"}) as process:
-                begin = process.stdout.read(1)  # the rest is more than a pipe holds
+                begin = os.read(process.stdout.fileno(), 1).decode()  # the rest is more than a pipe holds
                 time.sleep(14)  # 12 s is what a collective has now
                 out, err = process.communicate(timeout=SLOWEST)
             if begin and json.loads(begin + out)["status"] != "peer_lost":
