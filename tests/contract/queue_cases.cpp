@@ -50,14 +50,14 @@ int make_queue(hostless_queue** queue) {
   return hostless_queue_init(queue, name(queue_home().type()), queue_home().stream(0));
 }
 
-// A word of one rank to another past the transport, which is silent or lost meanwhile: a file. Made by all together.
-class Word {
+// A note of one rank to another past the transport, which is silent or lost meanwhile: a file. Made by all together.
+class Note {
  public:
-  explicit Word(Transport& t) {
+  explicit Note(Transport& t) {
     static std::atomic<int> made{0};
     auto const name = t.group().all_gather(std::array<int, 2>{getpid(), made++}).front();
     path_ = std::filesystem::temp_directory_path() /
-            ("hostless_word_" + std::to_string(name[0]) + "_" + std::to_string(name[1]));
+            ("hostless_note_" + std::to_string(name[0]) + "_" + std::to_string(name[1]));
   }
   void say() const { std::ofstream(path_) << "." << std::flush; }
   bool hear() const {
@@ -327,7 +327,7 @@ std::string communicators_in_turn(Transport& t) {
 std::string limits(Transport& t) {
   Wrong wrong;
   Handle handle(t);
-  Word const given_up(t);
+  Note const given_up(t);
   if (t.group().rank() == 0) {
     hostless_queue* queue = nullptr;
     wrong.fine(make_queue(&queue), "queue_init");
@@ -417,7 +417,7 @@ std::string given_up(Transport& t) {
         "init");
   };
   bool const over_library = !t.capabilities().threads_as_ranks;
-  Word const is_told(t);
+  Note const is_told(t);
   hostless_queue* queue = nullptr;
   wrong.fine(make_queue(&queue), "queue_init");
   for (bool const goes_on : {true, false}) {
@@ -447,7 +447,8 @@ std::string given_up(Transport& t) {
         wrong.fine(hostless_is_matched(one, &matched), "is_matched");
         return matched == 0;
       };
-      wrong.expect(wait_for(told, [] { return false; }, Deadline::after(120)) == Waited::done,
+      wrong.expect(wait_for(
+                       told, [] { return false; }, Deadline::after(120)) == Waited::done,
                    "a match of what was given up that is not told");
       if (!goes_on) is_told.say();
       wrong.expect_code(hostless_enqueue_start(queue, one), HOSTLESS_NOT_MATCHED,

@@ -91,8 +91,7 @@ constexpr char const* started = "STARTED_RANKS_OF_TEST";
 // A file in which each rank that is about to leave leaves a byte.
 constexpr char const* leaving = "LEAVING_RANKS_OF_TEST";
 int start_so_many(HostTransport const& transport, int ranks, std::vector<std::string> const& command) {
-  auto const left =
-      std::filesystem::temp_directory_path() / ("hostless_leaving_" + std::to_string(getpid()));
+  auto const left = std::filesystem::temp_directory_path() / ("hostless_leaving_" + std::to_string(getpid()));
   std::filesystem::remove(left);
   setenv(started, std::to_string(ranks).c_str(), 1);
   setenv(leaving, left.c_str(), 1);

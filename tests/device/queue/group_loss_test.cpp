@@ -166,8 +166,7 @@ TEST_P(LossesByNccl, ALossEndsTheCommunicator) {
     match({&one, 1});
     Queue queue(QueueType::nccl, home().stream(0));
     queue.set_limit(rank == 0 ? 0.02 : 600);
-    if (rank == 1)
-      wait_for([&] { return has_given_up.load(); }, [] { return false; }, Deadline::after(240));
+    if (rank == 1) wait_for([&] { return has_given_up.load(); }, [] { return false; }, Deadline::after(240));
     queue.enqueue_start({&one, 1});
     queue.enqueue_wait({&one, 1});
     std::string wrong = lost_in(queue, request);
