@@ -3,15 +3,17 @@
 #   bench/gpu_session.sh SUITE BEFORE [STEP...]
 # SUITE   what `cmake --build build --target device_suite` made elsewhere, with -DHOSTLESS_GPU=OFF, from the sources of this checkout
 # BEFORE  an earlier commit: its sources (`git archive`; CMakeLists.txt and cmake/HostlessGpu.cmake as of this checkout, where that
-#         commit has no HOSTLESS_GPU_ALONE) and its program `hostless`, built elsewhere
-# Both GPU libraries are compiled here. Steps (all of them): bits times suite peers nodes queues hangs kills. What they print is in the folder OUT
+#         commit has no HOSTLESS_GPU_ALONE) and its program `hostless`, built elsewhere; - where no step is `times`
+# Both GPU libraries are compiled here. Steps (all of them): bits times suite peers nodes queues neighbors hangs kills. What they print is in the folder OUT
 # (./out) too; each has a limit, and the last lines say which passed. PAIRS (10) of the times.
 set -uo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 suite=$(cd "$1" && pwd) || exit 2
-before=$(cd "$2" && pwd) || exit 2
+before=
+if [ "$2" != - ]; then before=$(cd "$2" && pwd) || exit 2; fi
 shift 2
-if [ $# -gt 0 ]; then steps=("$@"); else steps=(bits times suite peers nodes queues hangs kills); fi
+if [ $# -gt 0 ]; then steps=("$@"); else steps=(bits times suite peers nodes queues neighbors hangs kills); fi
+case "$before ${steps[*]}" in " "*times*) echo 'times: of which earlier commit?' >&2; exit 2 ;; esac
 out=${OUT:-$source/out}
 mkdir -p "$out"
 export NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS=1
@@ -26,10 +28,13 @@ compile_before() {
     cmake --build "$before/build-gpu-alone" -j "$(nproc)" &&
     cp "$before"/build-gpu-alone/lib/hostless/libhostless_*.so "$before"
 }
-compile_before >"$out/compile-before.log" 2>&1 &
-compiling=$!
+compiling=
+if [ -n "$before" ]; then
+  compile_before >"$out/compile-before.log" 2>&1 &
+  compiling=$!
+fi
 "$source/tests/device/build_and_run.sh" "$suite" | tee "$out/compile-after.log" || exit 1
-wait "$compiling" || { tail -n 20 "$out/compile-before.log"; exit 1; }
+[ -z "$compiling" ] || wait "$compiling" || { tail -n 20 "$out/compile-before.log"; exit 1; }
 
 export source before suite out gpus PAIRS  # of what runs in a shell of its own
 verdicts=() failures=0
@@ -70,6 +75,7 @@ for name in "${steps[@]}"; do
       step nodes-solves 600 env LD_LIBRARY_PATH="$suite:${LD_LIBRARY_PATH:-}" "$suite/device_gpu_transports" '--gtest_filter=*/peer_*:*EqualPlans*'
       ;;
     queues) step queues 400 env LD_LIBRARY_PATH="$suite:${LD_LIBRARY_PATH:-}" HOSTLESS_QUEUE_PROGRAMS=10000 "$suite/device_queue" ;;
+    neighbors) step neighbors 300 env OUT="$out/neighbors" "$source/bench/gpu_neighbors.sh" "$suite" ;;
     hangs) suite_of hangs 900 hangs ;;
     kills) suite_of kills 600 kills ;;
     *)
