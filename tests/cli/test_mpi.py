@@ -230,7 +230,7 @@ class Mpi:
         began = time.monotonic()
         done = self.run_it("solve", *PROBLEM, ":", *one[one.index("-n"):], "true", code=None, launcher=[*one, *tells],
                            environment={"HOSTLESS_DEADLINE_SCALE": "0.01"})
-        self.assertLess(time.monotonic() - began, 60)
+        self.assertLess(time.monotonic() - began, 240)  # of three starts at most
         self.assertNotEqual(done.returncode, 0)
         if self.vendor == "mpich":  # Open MPI ends the job by itself
             self.assertEqual(self.content("code"), b"4\n", done.stderr)
