@@ -46,7 +46,7 @@ class Scaling(unittest.TestCase):
                                   env=environment, cwd=self.folder)
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         found = subprocess.run([sys.executable, "-c", "import emulated_machines as m; print(m.parser_of('').parse_args(['hostless']).hostless)"],
-                               capture_output=True, text=True, timeout=60, cwd=SCRIPT.parent, env=environment).stdout.strip()
+                               capture_output=True, text=True, timeout=600, cwd=SCRIPT.parent, env=environment).stdout.strip()
         self.assertTrue(os.path.samefile(found, os.environ["HOSTLESS_COMMAND"]), found)
 
     def test_grids_double_along_alternating_axes(self):

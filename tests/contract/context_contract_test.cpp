@@ -153,7 +153,7 @@ struct Problem {
         blocked{fines.owned() / block, block, 4} {
     Group& group = transport.group();
     NodeMap const nodes = NodeMap::blocks(group.size(), 2);
-    WaitLimits const limits{60, 60};
+    WaitLimits const limits{600, 600};
     LocalNumbering const of_a(fines, read_by(a_fine, fines, fine)),
         of_b(fines, read_by(a_blocks, fines, fine)), of_r(fines, read_by(restriction, coarses, fine));
     std::vector<std::int64_t> both = read_by(a_coarse, coarses, coarse);
@@ -193,7 +193,7 @@ struct Ending {
   std::vector<double> x;
 };
 Ending solve(Transport& transport, Route route, Way const& way, std::function<void(int)> disturb = {},
-             WaitLimits const& of_threads = {60, 60}) {
+             WaitLimits const& of_threads = {600, 600}) {
   Problem problem(transport, route);
   auto const owned = static_cast<std::size_t>(problem.fines.owned());
   Operator const by_a(*problem.a, *problem.x_field, problem.tiling),
@@ -208,7 +208,7 @@ Ending solve(Transport& transport, Route route, Way const& way, std::function<vo
   ExchangePlan plan =
       LocalNumbering(problem.fines, {})
           .plan(transport.group(), Route::direct, NodeMap::blocks(transport.group().size(), 2));
-  Exchange exchange(transport, plan, vector.data(), Reduction::ordered, {60, 60});
+  Exchange exchange(transport, plan, vector.data(), Reduction::ordered, {600, 600});
   SweepPlan const sweep = make_sweep(plan, problem.tiling);
   RunOptions chosen;
   chosen.kind = way.kind;
@@ -303,7 +303,7 @@ TEST_P(Threads, ALostRankEndsTheOthers) {
     });
     EXPECT_EQ(got.state.status, Status::peer_lost);
   });
-  EXPECT_LT(Engine::seconds_since(begin), 50);
+  EXPECT_LT(Engine::seconds_since(begin), 300);
 }
 
 // The first exchange of a field may take as long as ranks are apart, which is more than threads wait for each other:
@@ -318,7 +318,7 @@ TEST_P(Threads, ALateRankIsWaitedForByAllThreads) {
                                if (is_late.exchange(false))
                                  std::this_thread::sleep_for(std::chrono::milliseconds(3500));
                              },
-                             {60, 2});
+                             {600, 2});
     EXPECT_EQ(got.state.status, Status::running);
     EXPECT_EQ(got.state.iteration, 5);
     for (std::size_t i = 0; i < got.x.size(); ++i)

@@ -208,18 +208,12 @@ std::string run_case(Transport& transport, std::vector<std::string> const& words
   return "there is no case " + words[0];
 }
 
-// A launcher may end all ranks as soon as one is gone; here the others are to tell first what they saw.
-[[noreturn]] void leave_late() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-  leave_process(4);
-}
-
 // While its transport is open.
 int ends_as(std::string const& wrong, std::string const& name) {
   std::printf("%s\n", wrong.empty() ? "kept queue;" : wrong.c_str());
   std::fflush(stdout);
   for (test::QueueCase const& one : test::queue_cases())
-    if (name == one.name && one.breaks_world) leave_late();
+    if (name == one.name && one.breaks_world) test::leave_together(4);
   if (!wrong.empty()) leave_process(1);
   return 0;
 }

@@ -40,7 +40,7 @@ struct Ended {
 enum class Where { callback, before_the_first_barrier };
 // Who is stuck in a callback has come there with the others, within their deadline.
 constexpr Deadlines deadlines_of(Where where) {
-  return where == Where::callback ? Deadlines{1, 18, "0.03"} : Deadlines{0.2, 6, "0.01"};
+  return where == Where::callback ? Deadlines{1, 18, "0.03"} : Deadlines{0.2, 12, "0.02"};
 }
 
 // Does not return: a rank is stuck in it.

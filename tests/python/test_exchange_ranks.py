@@ -93,6 +93,8 @@ def test_a_loop_of_test_ends():
 
 def test_one_that_drops_an_exchange_on_its_way():
     """As the garbage collector does: the others are told, and its arrays are free."""
+    dropped = threading.Event()
+
     def body(comm):
         owned, ghosts = pair()
         exchange = hostless.Exchange(ring(comm), [(owned, ghosts)])
@@ -106,9 +108,10 @@ def test_one_that_drops_an_exchange_on_its_way():
             del exchange
             gc.collect()
             assert kept() is None
+            dropped.set()
             return
         comm.barrier()
-        time.sleep(0.1)
+        dropped.wait(SOON)
         exchange.start()
         try:
             exchange.wait()  # what rank 1 has sent before may have come

@@ -157,8 +157,11 @@ def test_a_null_space(tmp_path):
 
 def test_time_is_up():
     A = hostless.generate("poisson2d", 300, contrast=1e6)
-    x, info, result = hostless.cg(A, np.ones(A.shape[0]), rtol=0, maxiter=10**9, time_limit=0.2, full_output=True)
-    assert result.status == "aborted" and info == result.iterations > 0 and "the time limit of 0.2 s" in result.message
+    for limit in (0.2, 2, 20):  # on a busy machine the first may be up before an iteration
+        x, info, result = hostless.cg(A, np.ones(A.shape[0]), rtol=0, maxiter=10**9, time_limit=limit, full_output=True)
+        if result.iterations > 0:
+            break
+    assert result.status == "aborted" and info == result.iterations > 0 and f"the time limit of {limit} s" in result.message
     assert np.isfinite(x).all() and np.abs(x).max() > 0
 
 
@@ -167,16 +170,20 @@ def test_the_time_is_of_the_whole_call():
     b = np.random.default_rng(3).standard_normal((A.shape[0], 5))
     guess = np.ones_like(b)
     for several in (dict(rhs_columns=2), dict(callback=lambda x: None)):
-        begun = time.process_time()
         with hostless.Matrix(A) as matrix:
-            X, info, results = matrix.solve(b, x0=guess, rtol=0, maxiter=10**9, time_limit=0.3, full_output=True, **several)
+            for limit in (0.3, 3, 30):
+                begun = time.process_time()
+                X, info, results = matrix.solve(b, x0=guess, rtol=0, maxiter=10**9, time_limit=limit, full_output=True, **several)
+                used = time.process_time() - begun
+                if results[0].iterations > 0:
+                    break
         at_once = several.get("rhs_columns", 1)
         assert info > 0 and [one.status for one in results] == ["aborted"] * 5
-        assert all("the time limit of 0.3 s" in one.message and one.settings["time_limit_s"] == "0.3" for one in results)
+        assert all(f"the time limit of {limit} s" in one.message and one.settings["time_limit_s"] == str(limit) for one in results)
         # The first group has taken it all: no other one has taken a step.
         assert [one.iterations > 0 for one in results] == [k < at_once for k in range(5)]
         assert np.array_equal(X[:, at_once:], guess[:, at_once:]) and not np.array_equal(X[:, 0], guess[:, 0])
-        assert time.process_time() - begun < 5 * 0.3 + 1
+        assert used < 5 * limit + 1
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

@@ -2,14 +2,20 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <system_error>
+#include <thread>
 
 #include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "hostless/transport/mpi.hpp"
 
 namespace hostless {
@@ -82,9 +88,16 @@ namespace {
 
 // A library that does not find its launcher makes a world of one rank of each process, where nothing could be wrong.
 constexpr char const* started = "STARTED_RANKS_OF_TEST";
+// A file in which each rank that is about to leave leaves a byte.
+constexpr char const* leaving = "LEAVING_RANKS_OF_TEST";
 int start_so_many(HostTransport const& transport, int ranks, std::vector<std::string> const& command) {
+  auto const left = std::filesystem::temp_directory_path() / ("hostless_leaving_" + std::to_string(getpid()));
+  std::filesystem::remove(left);
   setenv(started, std::to_string(ranks).c_str(), 1);
-  return transport.start(ranks, command);
+  setenv(leaving, left.c_str(), 1);
+  int const code = transport.start(ranks, command);
+  std::filesystem::remove(left);
+  return code;
 }
 
 }  // namespace
@@ -97,6 +110,20 @@ std::unique_ptr<Transport> open_with_all(HostTransport const& transport) {
     throw Error(ErrorCode::environment, "a world of " + std::to_string(there) + ", and " + wanted +
                                             " were started (the launcher was not found). Start them again.");
   return opened;
+}
+
+void leave_together(int code, int absent) {
+  char const *const file = std::getenv(leaving), *const wanted = std::getenv(started);
+  if (file != nullptr && wanted != nullptr) {
+    std::ofstream(file, std::ios::app) << '.' << std::flush;
+    auto const all = static_cast<std::uintmax_t>(std::atoi(wanted) - absent);
+    std::error_code none;
+    wait_for([&] { return std::filesystem::file_size(file, none) >= all && !none; }, [] { return false; },
+             Deadline::after(60));
+    // What they have printed is still on its way through the launcher.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  leave_process(code);
 }
 
 int start_again(HostTransport const& transport, int ranks, std::vector<std::string> const& words) {

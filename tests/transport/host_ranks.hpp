@@ -34,6 +34,10 @@ int start_again(HostTransport const& transport, int ranks, std::vector<std::stri
 /// In a rank that was started so: its end of the transport. Errors  environment  it is not of as many ranks
 std::unique_ptr<Transport> open_with_all(HostTransport const& transport);
 
+/// Leaves such a rank when all of them but `absent` have come here, so that each has told what it saw: a launcher may
+/// end all as soon as one is gone. Those that do not come are waited for a minute.
+[[noreturn]] void leave_together(int code, int absent = 0);
+
 /// What a command printed and how it ended.
 struct Printed {
   int status = -1;

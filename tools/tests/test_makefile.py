@@ -33,7 +33,7 @@ class Installing(unittest.TestCase):
         kept["PATH"] = f"{self.folder / 'bin'}:{kept['PATH']}"
         log = self.folder / "cmake.log"
         log.unlink(missing_ok=True)
-        subprocess.run(["make", *words], cwd=self.folder, env=kept, check=True, capture_output=True, timeout=60)
+        subprocess.run(["make", *words], cwd=self.folder, env=kept, check=True, capture_output=True, timeout=600)
         return log.read_text().splitlines()
 
     def test_what_was_built_is_installed(self):

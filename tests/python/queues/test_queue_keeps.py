@@ -34,7 +34,7 @@ def test_a_request_keeps_its_array_and_its_communicator():
             queue.wait()
             assert into.tolist() == [8.0 - comm.rank] * 3
         queue.close()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 240
         while gone() is not None and time.monotonic() < until:
             hostless.Queue().wait()  # a call about queues lets go of what they let go of
         assert gone() is None
@@ -57,7 +57,7 @@ def test_an_array_that_leads_back_to_its_request():
 
 
 def settled(is_so):
-    until = time.monotonic() + 30
+    until = time.monotonic() + 240
     while not is_so() and time.monotonic() < until:
         hostless.Queue().wait()
         gc.collect()
@@ -168,6 +168,6 @@ def test_a_block_that_an_exception_leaves_tells_the_others():
                 queue.enqueue_wait(receive)
                 if comm.rank == 0:
                     1 / 0  # noqa: B018
-        assert time.monotonic() - begin < 60  # of 600 that a wait may take
+        assert time.monotonic() - begin < 240  # of 600 that a wait may take
 
     hostless.run_threads(2, body)

@@ -61,7 +61,7 @@ def test_random_programs(vendor, ranks, progress, tmp_path):
 
 
 def test_by_libfabric(tmp_path):
-    said = subprocess.run([hostless.command(), "doctor"], capture_output=True, text=True, timeout=120, check=False).stdout
+    said = subprocess.run([hostless.command(), "doctor"], capture_output=True, text=True, timeout=600, check=False).stdout
     if not re.search("ofi +found", said):
         pytest.skip("no queue type ofi here")
     check_all_good("openmpi", 2, words(transport="ofi", kind="ofi", seeds=6), tmp_path)
@@ -100,7 +100,7 @@ try:
         begin = time.monotonic()
         queue.wait()
 except hostless.PeerLostError:
-    assert comm.rank == 0 and time.monotonic() - begin < 60
+    assert comm.rank == 0 and time.monotonic() - begin < 240
 except KeyError:
     assert comm.rank == 1
 else:

@@ -79,6 +79,7 @@ TEST(ThreadTeam, AMemberThatDoesNotEndAfterAFailureIsTold) {
 
 TEST(ThreadTeam, AMemberThatIsOnlySlowIsNotTold) {
   EXPECT_FALSE(is_told_of(-1));
+  told = 0;  // a busy machine's threads may end later than that after a failure
   setenv("HOSTLESS_DEADLINE_SCALE", "0.001", 1);
   when_stuck([](std::string const&) { ++told; });
   auto const slow = [](int number) {  // more than the deadline of 0.06 s, and nobody has failed

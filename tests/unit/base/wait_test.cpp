@@ -65,11 +65,10 @@ struct Shared {
   std::atomic<bool> goes_on{false};
 };
 
-/// How a wait of half a second ends in a process that is stopped for longer, where what it waits for comes when it
-/// has looked five times since: as if the peer had been stopped with it.
-Waited waited_of_stopped() {
-  constexpr double limit_s = 0.5;
-  constexpr auto stopped_for = std::chrono::milliseconds(1500);
+/// How a wait of so long ends in a process that is stopped for longer, where what it waits for comes when it has looked
+/// five times since: as if the peer had been stopped with it.
+Waited waited_of_stopped(double limit_s) {
+  std::chrono::duration<double> const stopped_for(3 * limit_s);
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -96,10 +95,13 @@ Waited waited_of_stopped() {
   kill(child, SIGCONT);
   if (was_waiting) waitpid(child, &status, 0);
   munmap(memory, sizeof(Shared));
-  EXPECT_TRUE(was_waiting && WIFEXITED(status));
-  return static_cast<Waited>(WEXITSTATUS(status));
+  EXPECT_TRUE(WIFEXITED(status));
+  return was_waiting ? static_cast<Waited>(WEXITSTATUS(status)) : Waited::late;
 }
-TEST(WaitFor, ProcessThatWasStoppedLooksOn) { EXPECT_EQ(waited_of_stopped(), Waited::done); }
+TEST(WaitFor, ProcessThatWasStoppedLooksOn) {
+  // On a busy machine the first may be over before it is stopped, or have no time to look.
+  EXPECT_TRUE(waited_of_stopped(0.5) == Waited::done || waited_of_stopped(5) == Waited::done);
+}
 
 // Looks that are far apart are slow peers' time as far as a quarter of it: four of them end a wait, three do not.
 TEST(Countdown, CountsAQuarterBetweenTwoLooks) {

@@ -143,31 +143,31 @@ void run_stopped(Transport& transport) {
   tell("kept stopped;");
 }
 
-// A launcher may end all ranks as soon as one is gone; here the others are to tell first what they saw.
-[[noreturn]] void leave_late(int code, char const* why) {
-  tell(why);
-  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-  leave_process(code);
-}
-
 int as_rank(HostTransport const& transport, std::vector<std::string> const& words) {
   std::string const wanted = words.at(0);
+  auto const tell_and_leave = [&](int code, char const* why) {
+    tell(why);
+    test::leave_together(code, wanted == "killed" ? 1 : 0);
+  };
   try {
     auto const opened = test::open_with_all(transport);
     if (wanted == "killed") run_killed(*opened);
     if (wanted == "stopped") run_stopped(*opened);
     run_cases(*opened, wanted);
   } catch (Error const& e) {
-    leave_late(e.exit_code(), e.what());
+    tell_and_leave(e.exit_code(), e.what());
   } catch (std::exception const& e) {
-    leave_late(1, e.what());
+    tell_and_leave(1, e.what());
   }
-  if (wanted == "silent") leave_late(4, "as it should be");
+  if (wanted == "silent") tell_and_leave(4, "as it should be");
   return 0;
 }
 
 // ---- ranks as threads
 // ------------------------------------------------------------------------------------------
+
+// Who is only slow, on a busy machine, may be lost by the first of them, even before the case begins.
+constexpr char const* scales_of_silence[] = {"0.001", "0.03"};
 
 using RanksAndCase = std::tuple<test::Ranks, Case>;
 
@@ -177,17 +177,20 @@ TEST_P(Threads, KeepTheContract) {
   auto const& [transport, c] = GetParam();
   auto const& [name, ranks] = transport;
   bool const silent = c.name == std::string("silent");
-  if (silent) setenv("HOSTLESS_DEADLINE_SCALE", "0.001", 1);
-  try {
-    test::tested_transport(name).run(ranks, c.run);
-    EXPECT_STRNE(c.name, "alone");
-  } catch (Error const& e) {
-    // The rank that failed alone is the one to report, not those that noticed.
-    EXPECT_STREQ(e.what(), c.breaks_world ? "on one rank only." : "no error");
-  } catch (std::exception const& e) {
-    ADD_FAILURE() << e.what();
+  std::string ended;
+  for (char const* const scale : scales_of_silence) {
+    if (silent) setenv("HOSTLESS_DEADLINE_SCALE", scale, 1);
+    try {
+      test::tested_transport(name).run(ranks, c.run);
+      ended = "no error";
+    } catch (std::exception const& e) {
+      ended = e.what();
+    }
+    if (!silent || ended == "no error") break;
   }
   if (silent) unsetenv("HOSTLESS_DEADLINE_SCALE");
+  // The rank that failed alone is the one to report, not those that noticed.
+  EXPECT_EQ(ended, c.name == std::string("alone") ? "on one rank only." : "no error");
 }
 
 std::vector<RanksAndCase> threads_and_cases() {
@@ -240,7 +243,11 @@ TEST_P(Processes, GoOnAfterAStop) {
 class Loss : public Processes {};
 
 TEST_P(Loss, SilentRankEndsAtTheDeadline) {
-  Printed const printed = run_case("silent", "HOSTLESS_DEADLINE_SCALE=0.004 ");
+  Printed printed;
+  for (char const* const scale : {"0.004", "0.03"}) {  // as for threads, which start faster
+    printed = run_case("silent", std::string("HOSTLESS_DEADLINE_SCALE=") + scale + " ");
+    if (printed.kept("silent") >= ranks() - 1) break;
+  }
   EXPECT_NE(printed.status, 0);
   EXPECT_GE(printed.kept("silent"), ranks() - 1) << printed.output;
 }

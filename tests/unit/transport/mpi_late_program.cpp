@@ -116,6 +116,7 @@ void run(std::string const& what) {
     return hostless::open_mpi_transport(*vendor, static_cast<int>(MPI_Comm_c2f(MPI_COMM_WORLD)));
   };
   setenv("HOSTLESS_DEADLINE_SCALE", deadline_scale, 1);
+  MPI_Barrier(MPI_COMM_WORLD);  // who starts late is not meant
   std::weak_ptr<void> memory;
   {
     auto const transport = open();
