@@ -47,7 +47,8 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     on a GPU), TypeError (complex numbers, options that there are not), MachineError (no GPU), PeerLostError; what callback
     and operators raise. KeyboardInterrupt ends the solve at its next sum; everything can be used again.
     """
-    refuse_others("cg", options, TABLE.values())
+    if comm is None:  # else all processes are told, by `solve`
+        refuse_others("cg", options, TABLE.values())
     of_layout = {one.name for one in of_matrix()}
     layout = {name: value for name, value in options.items() if name in of_layout}
     how = dict(rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback, full_output=full_output,

@@ -156,8 +156,8 @@ def first_row_of(row_range: Any, rows: int) -> int:
     return first
 
 
-def vendor_of(comm: Any) -> str:
-    if not hasattr(comm, "py2f"):
+def check_communicator(comm: Any) -> None:
+    if not hasattr(comm, "py2f") or not hasattr(comm, "Is_inter"):
         raise UsageError(f"comm is {a_type(comm)} (a communicator of mpi4py is meant). Pass MPI.COMM_WORLD.")
     from mpi4py import MPI
 
@@ -168,6 +168,12 @@ def vendor_of(comm: Any) -> str:
                          "communicator that has this process.")
     if comm.Is_inter():
         raise UsageError("comm is an intercommunicator (its two groups have no ranks in common). Pass comm.Merge().")
+
+
+def vendor_of(comm: Any) -> str:
+    check_communicator(comm)
+    from mpi4py import MPI
+
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
         raise UsageError("MPI was initialised for one thread (hostless calls it from one of its own). Leave "
                          "mpi4py.rc.thread_level at 'multiple' or 'serialized'.")

@@ -65,7 +65,6 @@ class Matrix(Base):
     @takes(of_matrix)
     def __init__(self, A: Any, *, ranks: Optional[int] = None, gpus: Any = None, transport: str = "threads", comm: Any = None,
                  row_range: Optional[tuple] = None, **options: Any):
-        refuse_others("Matrix", options, of_matrix())
         A, shift = Shifted.parts(A)
         self._system: Any = None
         self._there: Any = None  # keeps values that solvers read in a GPU's memory
@@ -77,6 +76,7 @@ class Matrix(Base):
         self._compared = False  # whether all entries have been compared with their mirrors
 
         def set_all() -> None:
+            refuse_others("Matrix", options, of_matrix())
             check_environment()
             self._choices = _core.Choices()
             set_options(self._choices, options)
@@ -242,10 +242,11 @@ class Matrix(Base):
         where GPUs do it for one alone (docs/howto/from-python.md). Then info is that of the first one that did not converge, else 0,
         and result a list; times and bytes in it are those of the group. A group of another size makes another solver too.
         """
-        refuse_others("solve", options, of_solve())
-        asked = dict(options, rtol=rtol, atol=atol, maxiter=maxiter)
-        vectors, guesses, choices, function, single, called = self._agree(lambda: self._prepare(b, x0, M, callback, asked),
-                                                                          callback is not None)
+        def prepare() -> tuple:
+            refuse_others("solve", options, of_solve())
+            return self._prepare(b, x0, M, callback, dict(options, rtol=rtol, atol=atol, maxiter=maxiter))
+
+        vectors, guesses, choices, function, single, called = self._agree(prepare, callback is not None)
         several = MOST_COLUMNS if options.get("rhs_columns") is None else choices.rhs_columns
         if called or function or choices.one_by_one and options.get("rhs_columns") is None:
             several = 1

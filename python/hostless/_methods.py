@@ -60,5 +60,6 @@ def _of(method: str, options: dict) -> dict:
     if "method" in options:
         raise TypeError(f"{method}() got an unexpected keyword argument 'method'. It is hostless.cg's.")
     of_cg = inspect.signature(cg).parameters
-    refuse_others(method, (name for name in options if name not in of_cg), TABLE.values())
+    if options.get("comm") is None:  # as in `cg`
+        refuse_others(method, (name for name in options if name not in of_cg), TABLE.values())
     return {**options, "method": method}

@@ -13,7 +13,7 @@ import numpy as np
 from . import _core, _stencil_gpu, _stencil_numpy
 from ._checks import check_environment
 from ._device import is_there
-from ._exchange.bound import agreed, check_carrier, ranks_of
+from ._exchange.bound import agreed, check_carrier, place_of, ranks_of
 from ._rows import is_array, real, small, word
 from ._stencil_arrays import Cells, boundary_of, cells_of, check_reach, coefficient_of, named_fields
 from ._stencil_compile import compiled, compiler, instructions
@@ -85,7 +85,8 @@ class Stencil:
             texts = [Text(expressions, None)]
             fields = (field_of(texts[0], given),)
         self._parameters, self._coefficients = {}, {}
-        for name, value in given.items():
+        # By name: the engine knows them by number, and ranks that name them in another order mean the same.
+        for name, value in sorted(given.items()):
             _check_name(name)
             if name in fields:
                 raise UsageError(f"{name}={value!r}, which is a field (its array is passed to run). Leave it out.")
@@ -191,10 +192,10 @@ class Stencil:
         once. Without a C++ compiler ($CXX, c++, g++, clang++) NumPy takes the steps on one rank, with a warning; named stencils need
         none.
         """
-        self._refuse(others)
-        how = How(boundary, ranks_along, depth, block_steps, every, tolerance, callback, time_limit)
+        how = How(boundary, ranks_along, depth, block_steps, every, tolerance, callback, time_limit, others)
         if comm is not None:
             return self._among(comm, transport, shape, ranks, u, steps, how)
+        self._refuse(others)
         for name, value in (("shape", shape), ("transport", transport)):
             if value is not None:
                 raise UsageError(f"{name}={value!r} without comm (the arrays are the whole grid, and ranks are threads). Leave it out, or pass comm.")
@@ -223,11 +224,11 @@ class Stencil:
         """
         check_environment()
         task, _ = self._grid(_shape_of(shape), boundary, ranks_along)
-        return self._box(task, len(shape), comm)
+        return self._box(task, len(shape), *place_of(comm))
 
-    def _box(self, task: Any, axes: int, comm: Any) -> tuple:
+    def _box(self, task: Any, axes: int, rank: int, size: int) -> tuple:
         radius = self._known["radius"][axes] if self._program is None else of_grid(self._program.radius(axes), 0)
-        return tuple(slice(*ends) for ends in zip(*(of_array(end, axes) for end in _core.stencil_box(task, radius, axes, comm.rank, comm.size))))
+        return tuple(slice(*ends) for ends in zip(*(of_array(end, axes) for end in _core.stencil_box(task, radius, axes, rank, size))))
 
     def _grid(self, shape: tuple, boundary: Any, ranks_along: Any) -> tuple:
         self._check_axes(len(shape))
@@ -270,6 +271,7 @@ class Stencil:
 
     def _prepared(self, among: Any, comm: Any, transport: Any, shape: Any, count: Any, u: Any, steps: Any, how: How) -> tuple:
         """As `agreed` asks for: words, task, the arrays whose addresses it has, what must be alike."""
+        self._refuse(how.others)
         check_carrier(comm, transport)
         if count is not None:
             raise UsageError(f"ranks={count!r} with comm (its ranks are those that step). Leave it out.")
@@ -283,7 +285,7 @@ class Stencil:
         cells = cells_of(named, list(self._coefficients.items()))
         axes = len(whole)
         task, _ = self._task(cells, whole, None, steps, how, False)
-        mine = self._box(task, axes, among)
+        mine = self._box(task, axes, among.rank, among.size)
         wanted = tuple(one.stop - one.start for one in mine)
         if cells.shape != wanted:
             raise UsageError(f"{named[0][0]} has the shape {cells.shape}, and the box of rank {among.rank} is {wanted}, "
@@ -293,7 +295,7 @@ class Stencil:
             raise MachineError("comm without a C++ compiler is refused (NumPy steps on one rank). Install g++ or clang++, or set CXX.")
         return words, task, cells, (f"{self!r}, {cells.dtype}, steps={steps}, shape={whole}, boundary={how.boundary!r}, ranks_along={how.ranks_along}, "
                                     f"depth={how.depth}, block_steps={how.block_steps}, every={how.every}, tolerance={how.tolerance}, "
-                                    f"parameters={list(words.parameters)}")
+                                    f"parameters={dict(zip(self._numbers(axes), words.parameters))}, coefficients={list(self._coefficients)}")
 
     def _refuse(self, others: dict) -> None:
         """TypeError, as Python has it: an argument of `run` that there is not, with what to do."""
@@ -316,14 +318,19 @@ class Stencil:
         words.axes, words.value_bytes = axes, dtype.itemsize
         if self._program is None:
             words.name = self._name
-            defaults = dict(zip(self._known["parameters"], self._known["defaults"][axes]))
-            words.parameters = list({**defaults, **self._parameters}.values())
+            words.parameters = list(self._numbers(axes).values())
             return words
         words.name = repr(self)
         words.radius = of_grid(self._program.radius(axes), 0)
         words.star, words.fields, words.coefficients = self._program.star, len(self._fields), len(self._coefficients)
-        words.parameters = [constant(value, dtype) for value in self._parameters.values()]
+        words.parameters = [constant(value, dtype) for value in self._numbers(axes).values()]
         return words
+
+    def _numbers(self, axes: int) -> dict:
+        """Every parameter by its name, in the engine's order."""
+        if self._program is not None:
+            return self._parameters
+        return {**dict(zip(self._known["parameters"], self._known["defaults"][axes])), **self._parameters}
 
     def _result(self, report: Any, axes: int) -> StencilResult:
         if report.status == "peer_lost":

@@ -203,8 +203,9 @@ class Reader:
         if isinstance(node, ast.Call):
             return self._call(node)
         if self._is_logic(node) and not all(self._is_condition(one) for one in self._operands(node)):
-            sign = "~" if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert) else "not" if isinstance(node, ast.UnaryOp) else \
-                LOGIC[type(node.op)]
+            if isinstance(node.op, ast.Not):
+                self.refuse(node, "not of a number (it is for conditions). Compare it, like where(not u > 0, 1, 0)")
+            sign = "~" if isinstance(node, ast.UnaryOp) else LOGIC[type(node.op)]
             self.refuse(node, f"{sign} of a number (it is for conditions: cells are real numbers, which have no bits, and it binds tighter than a "
                         "comparison). Write (u > 0) & (v > 0), or u - 2*floor(u/2) for the last bit")
         if isinstance(node, (ast.Compare, ast.BoolOp)) or self._is_logic(node):

@@ -25,6 +25,7 @@ class How(NamedTuple):
     tolerance: Any
     callback: Any
     time_limit: Any
+    others: dict
 
 
 def of_grid(values: Any, missing: Any) -> tuple:

@@ -206,6 +206,7 @@ makes = {
     "rows beyond all numbers": (dict(row_range=(10**30 + first, 10**30 + last)), usage, usage, "row_range"),
     "too few rows": (dict(row_range=(first, last - 1)), usage, usage, "row_range"),
     "a word": (dict(format="coo"), usage, usage, "format='coo'"),
+    "no option": (dict(tol=1), TypeError, usage, "Matrix() got an unexpected keyword argument 'tol'"),
     "another seed": (dict(seed=5), usage, usage, "seed=5"),
     "another width": (dict(A=A[first:last, :n - 1]), usage, usage, f"{n - 1} columns"),
 }
@@ -216,6 +217,10 @@ for what, (change, *expected) in makes.items():
 refused("beyond", lambda: hostless.Matrix(beyond if wrong else mine, **here), anything, bad_input, "column")
 refused("a gap", lambda: hostless.Matrix(mine[1:] if wrong else mine, comm=comm, row_range=(first + wrong, last)),
         anything, anything, "")
+
+for method in (hostless.cg, hostless.bicgstab, hostless.minres):
+    refused("no option", lambda: method(mine, b, **here, **({"chek_interval": 2} if wrong else {})), TypeError, usage,
+            "unexpected keyword argument 'chek_interval'. Did you mean 'check_interval'")
 
 refused("another shift", lambda: hostless.minres(mine, b, shift=0.3 if wrong else 0.2, **here), usage, usage, "shift=0.3")
 M = np.triu(np.ones((last - first, last - first))) if wrong else np.eye(last - first)
@@ -235,6 +240,7 @@ with hostless.Matrix(mine, **here) as matrix:
         "an unknown method": (dict(method="gmres"), usage, usage, "gmres"),
         "M": (dict(M=np.eye(last - first)), usage, usage, "an M"),
         "a callback": (dict(callback=3), usage, usage, "callback"),
+        "no option": (dict(tol=1), TypeError, usage, "unexpected keyword argument 'tol'. Did you mean 'rtol'"),
     }
     for what, (change, *expected) in solves.items():
         words = {"b": b, **(change if wrong else {})}

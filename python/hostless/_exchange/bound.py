@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import numbers
+import operator
 import weakref
 from typing import Any, Callable, Optional
 
 from .. import _core
-from .._checks import check_environment, kind_of, vendor_of
+from .._checks import check_communicator, check_environment, kind_of, vendor_of
 from .._rows import word
-from ..errors import Error, UsageError
+from ..errors import Error, UsageError, a_type, counted
 from .fields import stream_in_use, stream_of
 
 GPU_TRANSPORTS = ("auto", "peer", "nccl", "nvshmem", "mpi", "host", "peer+nccl", "peer+mpi", "peer+host")
@@ -23,6 +24,20 @@ def ranks_of(comm: Any, transport: Any = None) -> Any:
     if isinstance(comm, _core.Ranks):
         return comm
     return _core.Ranks.of_mpi(vendor_of(comm), comm.py2f(), isinstance(transport, str) and transport == "composite")
+
+
+def place_of(comm: Any) -> tuple:
+    """(rank, size), of whatever says both."""
+    if hasattr(comm, "py2f"):
+        check_communicator(comm)
+    try:
+        rank, size = operator.index(comm.rank), operator.index(comm.size)
+    except (AttributeError, TypeError):
+        raise UsageError(f"comm is {a_type(comm)} (it says which of how many ranks this one is). Pass a communicator of mpi4py, or what "
+                         "hostless.run_threads hands out.") from None
+    if not 0 <= rank < size:
+        raise UsageError(f"rank {rank} of {counted(size, 'rank')} (they are counted from 0). Correct comm.")
+    return rank, size
 
 
 def check_carrier(comm: Any, transport: Any) -> None:

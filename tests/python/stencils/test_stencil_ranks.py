@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import types
 
 import numpy as np
 import pytest
@@ -51,6 +52,25 @@ def test_named_ones_and_a_single_rank():
         assert hostless.run_threads(ranks, body) == [True] * ranks
 
 
+def test_keywords_in_another_order_on_another_rank():
+    """Halos of coefficients travel by their numbers, which ranks must have alike."""
+    rng = np.random.default_rng(3)
+    first, second = rng.random(SHAPE), rng.random(SHAPE)
+
+    def mixed(box, reverse):
+        given = {"a": first[box].copy(), "b": second[box].copy(), "k": 0.3, "m": 0.2}
+        return hostless.Stencil("k*u + a[0,1]*u[0,1] + m*b[0,-2]*u[1,0]", **dict(sorted(given.items(), reverse=reverse)))
+    expected = start()
+    mixed(..., False).run(expected, 7, boundary="periodic", ranks=1)
+
+    def body(comm):
+        box = mixed(..., False).box(SHAPE, comm, boundary="periodic")
+        mine = start(box)
+        mixed(box, comm.rank == 1).run(mine, 7, boundary="periodic", comm=comm, shape=SHAPE)
+        return same_bits(mine, expected[box])
+    assert hostless.run_threads(4, body) == [True] * 4
+
+
 def refused(ranks, body, text, kind=hostless.UsageError):
     """All ranks raise it, so that nobody waits for one that has gone."""
     raised = []
@@ -72,7 +92,7 @@ class TestRefused:
         refused(2, body, "u has the shape (24, 30), and the box of rank 1 is (24, 15), [0:24, 15:30] of (24, 30)")
 
     @pytest.mark.parametrize("other, text", [
-        (dict(steps=4), "steps=4"), (dict(every=2), "every=2"), (dict(depth=2), "depth=2"), (dict(k=0.1), "parameters=[0.1]"),
+        (dict(steps=4), "steps=4"), (dict(every=2), "every=2"), (dict(depth=2), "depth=2"), (dict(k=0.1), "parameters={'k': 0.1}"),
         (dict(dtype=np.float32), "float32"), (dict(boundary="neumann"), "boundary='neumann'")])
     def test_what_is_not_alike(self, other, text):
         def body(comm):
@@ -81,6 +101,30 @@ class TestRefused:
             mine = start(stencil.box(SHAPE, comm)).astype(how.pop("dtype", np.float64))
             stencil.run(mine, how.pop("steps"), comm=comm, shape=SHAPE, **how)
         refused(2, body, text)
+
+    @pytest.mark.parametrize("formula, value", [("u - 0.1*v", 0.5), ("u[1] - 0.1*v[1]", np.ones(20))])
+    def test_another_name_of_the_field(self, formula, value):
+        def body(comm):
+            stencil = hostless.Stencil(formula, **{"uv"[comm.rank]: value})
+            stencil.run(np.ones(20), 1, comm=comm, shape=(40,))
+        refused(2, body, "'u'")
+
+    def test_an_argument_that_there_is_not(self):
+        def body(comm):
+            mine = start(heat().box(SHAPE, comm))
+            try:
+                heat().run(mine, 1, comm=comm, shape=SHAPE, **({"evry": 1} if comm.rank == 1 else {}))
+            except TypeError as problem:
+                assert comm.rank == 1, problem
+                raise hostless.UsageError(str(problem)) from None
+        refused(3, body, "unexpected keyword argument 'evry'")
+
+    @pytest.mark.parametrize("comm, text", [
+        (None, "comm is a NoneType"), (2, "comm is an int"), (types.SimpleNamespace(rank=0, size="2"), "comm is a SimpleNamespace"),
+        (types.SimpleNamespace(rank=2, size=2), "rank 2 of 2 ranks"), (types.SimpleNamespace(rank=-1, size=2), "rank -1 of 2 ranks")])
+    def test_a_box_of_no_communicator(self, comm, text):
+        with pytest.raises(hostless.UsageError, match=text):
+            heat().box(SHAPE, comm)
 
     def test_what_makes_no_sense(self):
         def run(comm, **how):
@@ -187,6 +231,14 @@ try:
     sys.exit("accepted")
 except hostless.UsageError as problem:
     assert "box of rank 0" in str(problem), problem
+
+for other, text in ((MPI.COMM_NULL, "COMM_NULL"), (comm.group, "comm is a Group")):
+    for call in (lambda: jacobi.box(shape, other), lambda: jacobi.run(mine, 1, comm=other, shape=shape)):
+        try:
+            call()
+            sys.exit("accepted")
+        except hostless.UsageError as problem:
+            assert text in str(problem), problem
 
 # Ctrl-C on one: it is raised there, and the others hear of it.
 if rank == size - 1:

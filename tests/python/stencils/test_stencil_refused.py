@@ -57,7 +57,7 @@ class TestExpressions:
         "a shift": ("u << 1", {}, "<< in an expression", "u << 1"),
         "a bit": ("u + (u & 1)", {}, "& of a number .*floor", "u & 1"),
         "bits turned round": ("~u", {}, "~ of a number", "~u"),
-        "not of a number": ("not u", {}, "not of a number", "not u"),
+        "not of a number": ("not u", {}, "not of a number \\(it is for conditions\\)", "not u"),
         "conditions without parentheses": ("where(u > 0 & u < 1, 1, 0)", {}, "& of a number .*binds tighter .*\\(u > 0\\) & \\(v > 0\\)", "0 & u"),
         "a high power of powers": ("u**2**7", {}, "a power of 128", "2**7"),
         "a power of a field": ("u**2**u", {}, "a power that is no whole number", "2**u"),
