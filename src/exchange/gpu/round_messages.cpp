@@ -1,10 +1,20 @@
 #include "exchange/gpu/round_messages.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "transport/stream/limits.hpp"
 
 namespace hostless {
+namespace {
+
+bool is_with(std::vector<gpu::StreamPart> const& parts, int rank) {
+  return std::any_of(parts.begin(), parts.end(), [&](gpu::StreamPart const& part) { return part.rank == rank; });
+}
+
+}  // namespace
+
 RoundMessages::RoundMessages(Transport& transport, std::vector<gpu::StreamRound> const& rounds,
                              WaitLimits limits)
     : transport_(transport), messages_(rounds), limits_(limits) {
@@ -34,6 +44,7 @@ void RoundMessages::bind(std::vector<gpu::StreamBuffers> const& of_round) {
       binding.in.push_back({id(part.rank, rank), part.rank, of_round[k].second + part.first,
                             static_cast<std::size_t>(part.bytes)});
     }
+    credit_what_goes_one_way(binding, k, id);
   }
   endpoint_.reset();  // what it holds goes first
   endpoint_ = transport_.bind(binding);
@@ -41,6 +52,24 @@ void RoundMessages::bind(std::vector<gpu::StreamBuffers> const& of_round) {
   under_way_ = nullptr;
   is_first_ = true;
   is_lost_ = false;
+}
+
+// A rank that only sends would be far ahead of one that only receives, and store on what that one has not read: the
+// answer that an endpoint asks for where no sum lies between two exchanges.
+template <class Id>
+void RoundMessages::credit_what_goes_one_way(Binding& binding, std::size_t k, Id const& id) {
+  static std::byte nothing{};
+  int const rank = transport_.group().rank();
+  for (gpu::StreamPart const& part : messages_[k].out) {
+    if (part.rank == rank || is_with(messages_[k].in, part.rank)) continue;
+    rounds_[k].in.push_back(static_cast<int>(binding.in.size()));
+    binding.in.push_back({id(part.rank, rank), part.rank, &nothing, 0, true});
+  }
+  for (gpu::StreamPart const& part : messages_[k].in) {
+    if (part.rank == rank || is_with(messages_[k].out, part.rank)) continue;
+    rounds_[k].out.push_back(static_cast<int>(binding.out.size()));
+    binding.out.push_back({id(rank, part.rank), part.rank, &nothing, 0, true});
+  }
 }
 
 double RoundMessages::limit_s() {

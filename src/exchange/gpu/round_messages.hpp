@@ -31,6 +31,9 @@ class RoundMessages {
   struct Round {
     std::vector<int> out, in;  ///< indices of the binding
   };
+  /// Credits to those of whom a round has something, and that get nothing in it.
+  template <class Id>
+  void credit_what_goes_one_way(Binding& binding, std::size_t round, Id const& id);
   double limit_s();
   void start(int round);
   gpu::MessageState test();
