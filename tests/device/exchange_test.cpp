@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <iostream>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -282,8 +283,9 @@ std::string try_plans(Transport& transport, By const& by, int plans) {
       exchange_bytes(transport, by, world, patterns, wrong);
       add_ghosts(transport, by, world, patterns, wrong);
     } catch (Error const& e) {
-      wrong.add("on rank " + std::to_string(transport.group().rank()) + ": " + e.what());
-      throw Error(e.code(), wrong.text());
+      std::cerr << name(world.route) << " plan " << k << ", rank " << transport.group().rank() << ": " << e.what()
+                << std::endl;
+      throw;
     }
     text += wrong.text();
     if (transport.group().any(!text.empty())) break;
