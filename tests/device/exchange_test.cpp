@@ -283,8 +283,8 @@ std::string try_plans(Transport& transport, By const& by, int plans) {
       exchange_bytes(transport, by, world, patterns, wrong);
       add_ghosts(transport, by, world, patterns, wrong);
     } catch (Error const& e) {
-      std::cerr << name(world.route) << " plan " << k << ", rank " << transport.group().rank() << ": " << e.what()
-                << std::endl;
+      std::cerr << name(world.route) << " plan " << k << ", rank " << transport.group().rank() << ": "
+                << e.what() << std::endl;
       throw;
     }
     text += wrong.text();

@@ -155,7 +155,8 @@ TEST_P(GpuTransports, SmallMatrix) {
           solve_on_threads(a, b, random_vector(a.rows(), 99), by_transport(GetParam(), host));
       EXPECT_EQ(outcome_of(ended).difference(solve(a, b, host)), "") << ranks << " ranks";
       std::string const said = choice(ended.result, "gpu_transport");
-      std::string const by = hostless::name(GetParam().transport);  // of nodes: what carries inside them comes first
+      std::string const by =
+          hostless::name(GetParam().transport);  // of nodes: what carries inside them comes first
       EXPECT_EQ(said.rfind(by.substr(0, by.find('+')), 0), 0u) << said;
       EXPECT_EQ(choice(ended.result, "run"), hostless::name(GetParam().run));
     }

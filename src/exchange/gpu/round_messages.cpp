@@ -10,7 +10,8 @@ namespace hostless {
 namespace {
 
 bool is_with(std::vector<gpu::StreamPart> const& parts, int rank) {
-  return std::any_of(parts.begin(), parts.end(), [&](gpu::StreamPart const& part) { return part.rank == rank; });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](gpu::StreamPart const& part) { return part.rank == rank; });
 }
 
 }  // namespace
