@@ -56,7 +56,7 @@ void last_words_case(Transport& t) {
     } else {
       auto const told = wait_for([&] { return e.peer_left(); }, [] { return false; }, Deadline::after(240));
       expect(told == Waited::done, "the others see that a rank left");
-      auto const came = wait_for([&] { return e.received(0); }, [] { return false; }, Deadline::after(60));
+      auto const came = wait_for([&] { return e.received(0); }, [] { return false; }, Deadline::after(240));
       expect(came == Waited::done, "what was sent before is received");
       expect(e.received(0), "and stays received");
       party.expect_values(1);

@@ -216,7 +216,7 @@ void play(int ranks, Route route, double deadline_s, Body const& body) {
     group.barrier();
   });
 }
-constexpr double patience_s = 60;
+constexpr double patience_s = 240;
 
 TEST(Signals, ArrivalsAreCounted) {
   EXPECT_EQ(arrival_of(0, 1), Arrival::none);

@@ -60,7 +60,7 @@ void watch_memory(std::vector<std::size_t> const& sizes) {
     for (std::size_t bytes : sizes) taken.emplace_back(bytes, value);
   MPI_Request arrived = MPI_REQUEST_NULL;
   MPI_Ibarrier(MPI_COMM_WORLD, &arrived);
-  auto until = hostless::Deadline::after(60);
+  auto until = hostless::Deadline::after(240);
   for (int flag = 0, was = 0; !until.passed(); was = flag) {
     MPI_Test(&arrived, &flag, MPI_STATUS_IGNORE);
     if (flag > was) until = hostless::Deadline::after(1.5);  // for what the late rank sends from here on

@@ -334,7 +334,7 @@ class PlayedGroup final : public GroupedSends {
         return true;
       };
       if (wait_for(
-              came, [] { return false; }, Deadline::after(60)) != Waited::done)
+              came, [] { return false; }, Deadline::after(240)) != Waited::done)
         throw Error(ErrorCode::peer_lost, "a message of a played group did not come.");
     }
     if (++calls_ == std::atoi(played_nccl()) && rank_ == 1)
