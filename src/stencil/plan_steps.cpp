@@ -125,10 +125,26 @@ StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& ker
   return chosen;
 }
 
+double step_with_halos(BoxPartition const& partition, StencilKernel const& kernel, StencilCosts const& costs,
+                       int depth) {
+  double seconds = costs.exchange;
+  for (int behind = 0; behind < depth; ++behind)
+    seconds += cells_stepped(partition, kernel, behind) * costs.cell;
+  return seconds / depth;
+}
+
+double step_with_sharing(BoxPartition const& slabs, StencilKernel const& kernel, StencilCosts const& costs,
+                         double sharing) {
+  return cells_stepped(slabs, kernel, 0) * costs.cell + sharing;
+}
+
 int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most) {
   // 64 x 64 cells on two threads of two: 0.41 us a step, on one 0.54 (jacobi2d, fp32; docs/performance-cpu.md)
-  // of three axes halos are planes: 16^3 cells, periodic, 2.2 us and 1.4 (jacobi3d, fp64)
-  double const stepped_often = kernel.axes == 3 ? 2560 : 2048;
+  // of three axes halos are planes: 24^3 cells 2.6 us and 1.8, 30^3 4.4 and 3.2, or 2.1 where two cores share a cache
+  // (jacobi3d, fp32); two a thread where the first axis wraps: 34^3 11.3 and 9.4
+  double const planes = grid.boundary[0] == GridBoundary::periodic ? 2 : 1;
+  double const stepped_often =
+      kernel.axes == 3 ? planes * 53248 / static_cast<double>(kernel.value_bytes) : 2048;
   constexpr double worth_starting = 1 << 21, stepped_once = 1 << 16;
   double cells = kernel.fields;
   for (std::int64_t const extent : grid.extent) cells *= static_cast<double>(extent);
@@ -145,8 +161,8 @@ std::optional<BoxPartition> slabs_side_by_side(Grid const& grid, StencilKernel c
                                                std::int64_t cache_bytes) {
   constexpr int thin =
       4;  // radii: of thinner slabs the outer ones, with rows that stay, have much less to do
-  // 48^3 cells on two threads: 10.9 us a step, with halos 9.4; 64^3: 21.5 and 22.2 (jacobi3d, fp32)
-  constexpr std::int64_t worth_waiting_for = 1 << 17;
+  // of fewer, steps are about as long as waiting; of three axes it is timed which is shorter (measure_sharing)
+  std::int64_t const worth_waiting_for = kernel.axes == 3 ? 1 << 12 : 1 << 17;
   BoxPartition const slabs{grid, {ranks, 1, 1}};
   bool const is_cut_so =
       options.ranks_along == std::array<int, 3>{0, 0, 0} || options.ranks_along == slabs.ranks_along;

@@ -28,6 +28,13 @@ int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel);
 StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& kernel,
                          StencilOptions const& options, StencilCosts const& costs, std::int64_t cache_bytes);
 
+/// Seconds of a step with halos of so many, and of one in slabs that share their cells, which wait and read each other's
+/// for `sharing` seconds.
+double step_with_halos(BoxPartition const& partition, StencilKernel const& kernel, StencilCosts const& costs,
+                       int depth);
+double step_with_sharing(BoxPartition const& slabs, StencilKernel const& kernel, StencilCosts const& costs,
+                         double sharing);
+
 /// Slabs along the first axis in which ranks of one memory step arrays that all of them share, one step at a time:
 /// what a rank reads of others lies where they have written it. None where they cannot be
 /// (StencilOptions::share), and, unless always, where a slab has few cells, is thin, or gains by blocking (cache_bytes as

@@ -120,8 +120,23 @@ TEST(PlanSteps, ThreadsThatPay) {
   EXPECT_EQ(worth(4, std::int64_t{1} << 40, 8), 1);
   EXPECT_EQ(worth(64, long_run, 8, 33), 1);  // halos that two boxes have no room for
   EXPECT_EQ(ranks_worth({{16, 16, 16}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 1);
-  EXPECT_EQ(ranks_worth({{20, 20, 20}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 3);
+  EXPECT_EQ(ranks_worth({{34, 34, 34}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 2);
+  EXPECT_EQ(ranks_worth({{24, 24, 24}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 1);
+  EXPECT_EQ(ranks_worth({{24, 24, 24}, {}}, make_stencil("jacobi3d", 3, 8), 0, long_run, 8), 2);
+  Grid const round{{34, 34, 34}, {GridBoundary::periodic, GridBoundary::periodic, GridBoundary::periodic}};
+  EXPECT_EQ(ranks_worth(round, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 1);  // two planes a thread
   EXPECT_EQ(ranks_worth({{64, 1, 64}, {}}, make_stencil("wave", 2, 4), 0, long_run, 8), 4);  // two fields
+}
+
+TEST(PlanSteps, SharingAgainstHalos) {
+  StencilKernel const line = make_stencil("jacobi3d", 3, 4);
+  BoxPartition const slabs{{{64, 64, 64}, {}}, {2, 1, 1}};
+  double const cells = 32.0 * 64 * 64, plane = 64.0 * 64;
+  StencilCosts const costs{1e-9, 8e-6};
+  EXPECT_DOUBLE_EQ(step_with_sharing(slabs, line, costs, 5e-6), cells * 1e-9 + 5e-6);
+  EXPECT_DOUBLE_EQ(step_with_halos(slabs, line, costs, 1), cells * 1e-9 + 8e-6);
+  // cells of a neighbour are stepped before the last of four steps: three, two, one plane of them
+  EXPECT_DOUBLE_EQ(step_with_halos(slabs, line, costs, 4), cells * 1e-9 + (6 * plane * 1e-9 + 8e-6) / 4);
 }
 
 TEST(PlanSteps, SlabsThatThreadsShare) {
@@ -140,8 +155,11 @@ TEST(PlanSteps, SlabsThatThreadsShare) {
   EXPECT_TRUE(roomy(line, cube, 2));
   EXPECT_TRUE(roomy(line, large, 2));
   EXPECT_FALSE(roomy(line, cube, 1));  // nobody to share with
-  EXPECT_FALSE(roomy(line, cube, 4));  // of few cells each
-  EXPECT_TRUE(roomy(two, cube, 4));    // of two fields
+  Grid const dice{{16, 16, 16}, {}}, sheet{{256, 1, 512}, {}};
+  EXPECT_TRUE(roomy(line, cube, 4));
+  EXPECT_FALSE(roomy(line, dice, 2));  // of few cells each
+  EXPECT_TRUE(roomy(two, dice, 2));    // of two fields
+  EXPECT_FALSE(roomy(plane, sheet, 2));
   EXPECT_FALSE(roomy(line, rod, 2));   // of thin slabs
   StencilOptions always;
   always.share = ShareCells::always;
