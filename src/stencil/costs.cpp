@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <limits>
+#include <thread>
 
+#include "base/thread_team.hpp"
 #include "hostless/base/error.hpp"
 #include "stencil/agreement.hpp"
 #include "stencil/halo_exchange.hpp"
@@ -127,6 +130,46 @@ bool is_faster(CellFunction update, StencilKernel const& kernel) {
     least = std::min(least, sample.seconds(update, 4));
   }
   return least < of_kernel;
+}
+
+double measure_meeting() {
+  static double const found = [] {
+    struct alignas(128) Said {  // two lines, for one is fetched with the next
+      std::atomic<int> rounds{0};
+    };
+    std::array<Said, 2> said;
+    std::atomic<bool> given_up{false};
+    constexpr int batches = 20, rounds = 50;
+    Deadline const deadline = Deadline::after(patience_s);
+    auto const meet = [&](std::size_t me, int round) {
+      said[me].rounds.store(round, std::memory_order_release);
+      auto const& other = said[1 - me].rounds;
+      for (int look = 1; other.load(std::memory_order_acquire) < round; ++look) {
+        if (look % 1024 != 0) {
+#if defined(__x86_64__)
+          __builtin_ia32_pause();
+#endif
+          continue;
+        }
+        if (given_up || Clock::now() > deadline.at) return !(given_up = true);
+        std::this_thread::yield();
+      }
+      return true;
+    };
+    double least = std::numeric_limits<double>::infinity();
+    auto const one = [&](int me) {
+      for (int batch = 0, round = 0; batch < batches; ++batch) {
+        auto const begin = Clock::now();
+        for (int k = 0; k < rounds; ++k)
+          if (!meet(static_cast<std::size_t>(me), ++round)) return true;
+        if (me == 0 && batch > 0) least = std::min(least, seconds_since(begin) / rounds);
+      }
+      return true;
+    };
+    run_thread_team(2, one, [&] { given_up = true; });
+    return std::min(least, 1e-6);  // of none that met in time
+  }();
+  return found;
 }
 
 StencilCosts measure_costs(Transport& transport, BoxPartition const& partition, StencilKernel const& kernel,

@@ -138,13 +138,14 @@ double step_with_sharing(BoxPartition const& slabs, StencilKernel const& kernel,
   return cells_stepped(slabs, kernel, 0) * costs.cell + sharing;
 }
 
-int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most) {
+int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most,
+                double meeting_s) {
   // 64 x 64 cells on two threads of two: 0.41 us a step, on one 0.54 (jacobi2d, fp32; docs/performance-cpu.md)
-  // of three axes halos are planes: 24^3 cells 2.6 us and 1.8, 30^3 4.4 and 3.2, or 2.1 where two cores share a cache
-  // (jacobi3d, fp32); two a thread where the first axis wraps: 34^3 11.3 and 9.4
+  // of three axes planes travel between caches, two a thread where the first axis wraps: 30^3 cells on two threads 4.4 us
+  // and on one 3.2 where they meet in 0.2 us, 2.1 where in 0.04 (jacobi3d, fp32)
   double const planes = grid.boundary[0] == GridBoundary::periodic ? 2 : 1;
   double const stepped_often =
-      kernel.axes == 3 ? planes * 53248 / static_cast<double>(kernel.value_bytes) : 2048;
+      kernel.axes == 3 ? planes * (40e3 + 333e9 * meeting_s) / static_cast<double>(kernel.value_bytes) : 2048;
   constexpr double worth_starting = 1 << 21, stepped_once = 1 << 16;
   double cells = kernel.fields;
   for (std::int64_t const extent : grid.extent) cells *= static_cast<double>(extent);

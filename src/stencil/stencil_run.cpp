@@ -161,7 +161,8 @@ struct StencilRun::Parts {
   }
 
   double measure_sharing() {
-    return hostless::measure_sharing(transport, *shared, box, kernel.radius[0], wraps[0], exchange->exchange());
+    return hostless::measure_sharing(transport, *shared, box, kernel.radius[0], wraps[0],
+                                     exchange->exchange());
   }
 
   GridArray& array(int which) {

@@ -176,14 +176,16 @@ StencilKernel kernel_of(Body const& body, std::string name) {
       set(update_cells_v4<T, Body>, update_cells_v4<T, Body, has_ends, has_ends>);
       if constexpr (takes_sixths_of_body<Body>()) {
         static bool const divides = is_faster(update_cells_v4<T, Body, true, false, true>, kernel);
-        if (divides) set(update_cells_v4<T, Body, true, false, true>, update_cells_v4<T, Body, true, true, true>);
+        if (divides)
+          set(update_cells_v4<T, Body, true, false, true>, update_cells_v4<T, Body, true, true, true>);
       }
       break;
     case Isa::v3:
       set(update_cells_v3<T, Body>, update_cells_v3<T, Body, has_ends, has_ends>);
       if constexpr (takes_sixths_of_body<Body>()) {
         static bool const divides = is_faster(update_cells_v3<T, Body, true, false, true>, kernel);
-        if (divides) set(update_cells_v3<T, Body, true, false, true>, update_cells_v3<T, Body, true, true, true>);
+        if (divides)
+          set(update_cells_v3<T, Body, true, false, true>, update_cells_v3<T, Body, true, true, true>);
       }
       break;
     case Isa::baseline:

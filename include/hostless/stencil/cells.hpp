@@ -263,7 +263,9 @@ class SinkingCells {
    public:
     using value_type = V;
     explicit InPlane(SinkingCells const& cells) : cells_(cells) {}
-    V of(int field, int x) const requires(Body::axes == 1) { return cells_.template at<plane>(field, 0, 0, x); }
+    V of(int field, int x) const requires(Body::axes == 1) {
+      return cells_.template at<plane>(field, 0, 0, x);
+    }
     V of(int field, int y, int x) const requires(Body::axes == 2) {
       return cells_.template at<plane>(field, y, 0, x);
     }
@@ -298,8 +300,7 @@ class SinkingCells {
   }
   template <int plane>
   V at(int field, int a, int b, int c) const {
-    if (c == 0)
-      return kept_[(field * deep + plane + a + Cell::radius[0]) * wide + b + Cell::radius[1]];
+    if (c == 0) return kept_[(field * deep + plane + a + Cell::radius[0]) * wide + b + Cell::radius[1]];
     std::int64_t const offset = offset_ + plane * to_plane_;
     if constexpr (ends)
       return EndCell<T, Body, V>(in_, first_, row_, offset).at(field, a, b, c);

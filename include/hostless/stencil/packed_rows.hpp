@@ -62,8 +62,8 @@ struct PackedRows {
       std::int64_t const some = std::min(band, block.rows - done);
       each_pack<V>(
           0, row.cells, [&](auto pack, std::int64_t first) __attribute__((always_inline)) {
-            Sinking<decltype(pack), planes> cells(in, first, row, done * block.out_stride,
-                                                 block.out_stride, to_plane);
+            Sinking<decltype(pack), planes> cells(in, first, row, done * block.out_stride, block.out_stride,
+                                                  to_plane);
             for (std::int64_t left = some;;) {
               keep_planes<decltype(pack), planes>(cells, out);
               if (--left == 0) break;
@@ -88,8 +88,9 @@ struct PackedRows {
       std::int64_t first = begin > 0 ? begin : V::width;
       for (; first + V::width < row.cells; first += V::width) use(V(), first, std::false_type());
       each_pack<V>(
-          first, row.cells,
-          [&](auto pack, std::int64_t at) __attribute__((always_inline)) { use(pack, at, at_end); });
+          first, row.cells, [&](auto pack, std::int64_t at) __attribute__((always_inline)) {
+            use(pack, at, at_end);
+          });
     }
   }
   template <class V>
@@ -144,8 +145,7 @@ struct PackedRows {
   /// The first cell from `first` on that begins a pack where a line does.
   template <class V>
   inline __attribute__((always_inline)) static std::int64_t line_begin(T const* first) {
-    auto const values_before =
-        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) / sizeof(T));
+    auto const values_before = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) / sizeof(T));
     return -values_before & (V::width - 1);
   }
   /// Of a long row the packs that begin where one of `out` does, for others touch two cache lines each, and what lies

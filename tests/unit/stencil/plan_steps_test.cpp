@@ -109,7 +109,7 @@ TEST(PlanSteps, ThreadsThatPay) {
   StencilKernel const kernel = make_stencil("jacobi2d", 2, 4);
   constexpr std::int64_t long_run = 1 << 20;
   auto const worth = [&](std::int64_t n, std::int64_t steps, int most, int depth = 0) {
-    return ranks_worth({{n, 1, n}, {}}, kernel, depth, steps, most);
+    return ranks_worth({{n, 1, n}, {}}, kernel, depth, steps, most, 0);
   };
   EXPECT_EQ(worth(32, long_run, 8), 1);  // a thread alone steps that before two have met
   EXPECT_EQ(worth(64, long_run, 8), 2);
@@ -119,13 +119,22 @@ TEST(PlanSteps, ThreadsThatPay) {
   EXPECT_EQ(worth(4096, 1, 8), 8);
   EXPECT_EQ(worth(4, std::int64_t{1} << 40, 8), 1);
   EXPECT_EQ(worth(64, long_run, 8, 33), 1);  // halos that two boxes have no room for
-  EXPECT_EQ(ranks_worth({{16, 16, 16}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 1);
-  EXPECT_EQ(ranks_worth({{34, 34, 34}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 2);
-  EXPECT_EQ(ranks_worth({{24, 24, 24}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 1);
-  EXPECT_EQ(ranks_worth({{24, 24, 24}, {}}, make_stencil("jacobi3d", 3, 8), 0, long_run, 8), 2);
-  Grid const round{{34, 34, 34}, {GridBoundary::periodic, GridBoundary::periodic, GridBoundary::periodic}};
-  EXPECT_EQ(ranks_worth(round, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 1);  // two planes a thread
-  EXPECT_EQ(ranks_worth({{64, 1, 64}, {}}, make_stencil("wave", 2, 4), 0, long_run, 8), 4);  // two fields
+  EXPECT_EQ(ranks_worth({{64, 1, 64}, {}}, make_stencil("wave", 2, 4), 0, long_run, 8, 0), 4);  // two fields
+  auto const of_cubes = [&](std::int64_t n, std::size_t value_bytes, double meeting_s,
+                            GridBoundary first = GridBoundary::dirichlet) {
+    return ranks_worth({{n, n, n}, {first}}, make_stencil("jacobi3d", 3, value_bytes), 0, long_run, 8,
+                       meeting_s);
+  };
+  EXPECT_EQ(of_cubes(16, 4, 4e-8), 1);
+  EXPECT_EQ(of_cubes(30, 4, 4e-8), 2);
+  EXPECT_EQ(of_cubes(30, 4, 2e-7), 1);
+  EXPECT_EQ(of_cubes(30, 8, 2e-7), 2);
+  EXPECT_EQ(of_cubes(40, 4, 2e-7), 2);
+  EXPECT_EQ(of_cubes(40, 4, 2e-7, GridBoundary::periodic), 1);  // two planes a thread
+  EXPECT_EQ(of_cubes(40, 4, 1e-6), 1);
+  double const meeting = measure_meeting();
+  EXPECT_GT(meeting, 1e-9);
+  EXPECT_LE(meeting, 1e-6);
 }
 
 TEST(PlanSteps, SharingAgainstHalos) {
@@ -160,7 +169,7 @@ TEST(PlanSteps, SlabsThatThreadsShare) {
   EXPECT_FALSE(roomy(line, dice, 2));  // of few cells each
   EXPECT_TRUE(roomy(two, dice, 2));    // of two fields
   EXPECT_FALSE(roomy(plane, sheet, 2));
-  EXPECT_FALSE(roomy(line, rod, 2));   // of thin slabs
+  EXPECT_FALSE(roomy(line, rod, 2));  // of thin slabs
   StencilOptions always;
   always.share = ShareCells::always;
   EXPECT_EQ(shared(plane, small, 4, always), 4);

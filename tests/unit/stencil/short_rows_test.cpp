@@ -118,9 +118,11 @@ void compare_sixths(std::int64_t cells) {
     compare<T>(kernel, "jacobi3d", cells);
   };
   if (active_isa() >= Isa::v4)
-    compare_with(update_cells_v4<T, Body, true, false, divides>, update_cells_v4<T, Body, true, true, divides>);
+    compare_with(update_cells_v4<T, Body, true, false, divides>,
+                 update_cells_v4<T, Body, true, true, divides>);
   if (active_isa() >= Isa::v3)
-    compare_with(update_cells_v3<T, Body, true, false, divides>, update_cells_v3<T, Body, true, true, divides>);
+    compare_with(update_cells_v3<T, Body, true, false, divides>,
+                 update_cells_v3<T, Body, true, true, divides>);
 }
 TEST(ShortRows, HaveTheBitsByEachWayToTakeASixth) {
   for (std::int64_t cells = 1; cells <= 100; ++cells) {
