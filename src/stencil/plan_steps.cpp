@@ -73,6 +73,18 @@ char const* or_fewer_ranks(BoxPartition const& partition, StencilKernel const& k
                   counted(options.block_steps, "step"), most, most, or_fewer_ranks(partition, kernel)));
 }
 
+/// Of three axes a plane travels between caches in every step, and more where the axis wraps: what a second thread steps
+/// must take longer. 30^3 cells on two threads 4.4 us and on one 3.2 where they meet in 0.2 us, 2.1 where in 0.04; 40^3
+/// in 0.2 us as long on two (jacobi3d, fp32; docs/performance-cpu.md).
+bool is_second_worth(Grid const& grid, StencilKernel const& kernel, double cells, double meeting_s) {
+  std::size_t const longest = static_cast<std::size_t>(
+      std::max_element(grid.extent.begin(), grid.extent.end()) - grid.extent.begin());
+  double const plane = cells / static_cast<double>(std::max(grid.extent[longest], std::int64_t{1}));
+  double const wraps = grid.boundary[longest] == GridBoundary::periodic ? 1.2 : 1;
+  double const in_fp32 = static_cast<double>(kernel.value_bytes) / 4;
+  return cells / 2 * in_fp32 >= 2560 + plane * wraps * (9.5 + 40e6 * meeting_s);
+}
+
 bool has_room(Grid const& grid, StencilKernel const& kernel, int ranks, int depth) {
   BoxPartition partition{grid, {1, 1, 1}};
   try {
@@ -135,17 +147,16 @@ double step_with_halos(BoxPartition const& partition, StencilKernel const& kerne
 
 double step_with_sharing(BoxPartition const& slabs, StencilKernel const& kernel, StencilCosts const& costs,
                          double sharing) {
-  return cells_stepped(slabs, kernel, 0) * costs.cell + sharing;
+  // the rest passes beside stepping: with it cubes of 30 to 66 cells a side had the faster way with and without a cache in
+  // common, without it none of the former (docs/performance-cpu.md)
+  constexpr double waited_for = 2.0 / 3;
+  return cells_stepped(slabs, kernel, 0) * costs.cell + waited_for * sharing;
 }
 
 int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most,
                 double meeting_s) {
   // 64 x 64 cells on two threads of two: 0.41 us a step, on one 0.54 (jacobi2d, fp32; docs/performance-cpu.md)
-  // of three axes planes travel between caches, two a thread where the first axis wraps: 30^3 cells on two threads 4.4 us
-  // and on one 3.2 where they meet in 0.2 us, 2.1 where in 0.04 (jacobi3d, fp32)
-  double const planes = grid.boundary[0] == GridBoundary::periodic ? 2 : 1;
-  double const stepped_often =
-      kernel.axes == 3 ? planes * (40e3 + 333e9 * meeting_s) / static_cast<double>(kernel.value_bytes) : 2048;
+  double const stepped_often = kernel.axes == 3 ? 2560 : 2048;
   constexpr double worth_starting = 1 << 21, stepped_once = 1 << 16;
   double cells = kernel.fields;
   for (std::int64_t const extent : grid.extent) cells *= static_cast<double>(extent);
@@ -153,6 +164,7 @@ int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::i
       std::max(cells / stepped_once,
                std::min(cells / stepped_often, cells * static_cast<double>(steps) / worth_starting));
   int ranks = static_cast<int>(std::clamp(worth, 1.0, static_cast<double>(most)));
+  if (kernel.axes == 3 && !is_second_worth(grid, kernel, cells, meeting_s)) ranks = 1;
   while (ranks > 1 && !has_room(grid, kernel, ranks, std::max(depth, 1))) --ranks;
   return ranks;
 }
