@@ -73,16 +73,15 @@ char const* or_fewer_ranks(BoxPartition const& partition, StencilKernel const& k
                   counted(options.block_steps, "step"), most, most, or_fewer_ranks(partition, kernel)));
 }
 
-/// Of three axes a plane travels between caches in every step, and more where the axis wraps: what a second thread steps
-/// must take longer. 30^3 cells on two threads 4.4 us and on one 3.2 where they meet in 0.2 us, 2.1 where in 0.04; 40^3
-/// in 0.2 us as long on two (jacobi3d, fp32; docs/performance-cpu.md).
+/// Of three axes a plane travels between caches in every step: what a second thread steps must take longer. 30^3 cells
+/// on two threads 4.4 us and on one 3.2 where they meet in 0.2 us, 2.1 where in 0.04; 40^3 in 0.2 us as long on two
+/// (jacobi3d, fp32; docs/performance-cpu.md).
 bool is_second_worth(Grid const& grid, StencilKernel const& kernel, double cells, double meeting_s) {
   std::size_t const longest = static_cast<std::size_t>(
       std::max_element(grid.extent.begin(), grid.extent.end()) - grid.extent.begin());
   double const plane = cells / static_cast<double>(std::max(grid.extent[longest], std::int64_t{1}));
-  double const wraps = grid.boundary[longest] == GridBoundary::periodic ? 1.2 : 1;
   double const in_fp32 = static_cast<double>(kernel.value_bytes) / 4;
-  return cells / 2 * in_fp32 >= 2560 + plane * wraps * (9.5 + 40e6 * meeting_s);
+  return cells / 2 * in_fp32 >= 2560 + plane * (9.5 + 40e6 * meeting_s);
 }
 
 bool has_room(Grid const& grid, StencilKernel const& kernel, int ranks, int depth) {

@@ -120,17 +120,14 @@ TEST(PlanSteps, ThreadsThatPay) {
   EXPECT_EQ(worth(4, std::int64_t{1} << 40, 8), 1);
   EXPECT_EQ(worth(64, long_run, 8, 33), 1);  // halos that two boxes have no room for
   EXPECT_EQ(ranks_worth({{64, 1, 64}, {}}, make_stencil("wave", 2, 4), 0, long_run, 8, 0), 4);  // two fields
-  auto const of_cubes = [&](std::int64_t n, std::size_t value_bytes, double meeting_s,
-                            GridBoundary first = GridBoundary::dirichlet) {
-    return ranks_worth({{n, n, n}, {first}}, make_stencil("jacobi3d", 3, value_bytes), 0, long_run, 2,
-                       meeting_s);
+  auto const of_cubes = [&](std::int64_t n, std::size_t value_bytes, double meeting_s) {
+    return ranks_worth({{n, n, n}, {}}, make_stencil("jacobi3d", 3, value_bytes), 0, long_run, 2, meeting_s);
   };
   EXPECT_EQ(of_cubes(16, 4, 4e-8), 1);
   EXPECT_EQ(of_cubes(30, 4, 4e-8), 2);
   EXPECT_EQ(of_cubes(30, 4, 2e-7), 1);
   EXPECT_EQ(of_cubes(30, 8, 2e-7), 2);
   EXPECT_EQ(of_cubes(40, 4, 2e-7), 2);
-  EXPECT_EQ(of_cubes(40, 4, 2e-7, GridBoundary::periodic), 1);  // two planes a thread
   EXPECT_EQ(of_cubes(40, 4, 1e-6), 1);
   Grid const rod{{1000, 4, 4}, {}}, cube{{64, 64, 64}, {}};
   EXPECT_EQ(ranks_worth(rod, make_stencil("jacobi3d", 3, 4), 0, long_run, 2, 2e-7), 2);
