@@ -52,7 +52,7 @@ int ranks_for(StencilTask const& task, Grid const& grid, StencilKernel const& ke
   if (task.ranks > 0) return task.ranks;
   int const most = processors_of_rank(1, true);
   return ranks_worth(grid, kernel, task.depth, task.steps, most,
-                     kernel.axes == 3 && most > 1 ? measure_meeting() : 0);
+                     kernel.axes == 3 && most > 1 ? measure_handshake() : 0);
 }
 
 /// A rank's own array as one of all cells, of which it is asked for those of its box alone.

@@ -132,7 +132,7 @@ bool is_faster(CellFunction update, StencilKernel const& kernel) {
   return least < of_kernel;
 }
 
-double measure_meeting() {
+double measure_handshake() {
   static double const found = [] {
     struct alignas(128) Said {  // two lines, for one is fetched with the next
       std::atomic<int> rounds{0};
@@ -141,7 +141,7 @@ double measure_meeting() {
     std::atomic<bool> given_up{false};
     constexpr int batches = 20, rounds = 50;
     Deadline const deadline = Deadline::after(patience_s);
-    auto const meet = [&](std::size_t me, int round) {
+    auto const shake_hands = [&](std::size_t me, int round) {
       said[me].rounds.store(round, std::memory_order_release);
       auto const& other = said[1 - me].rounds;
       for (int look = 1; other.load(std::memory_order_acquire) < round; ++look) {
@@ -161,7 +161,7 @@ double measure_meeting() {
       for (int batch = 0, round = 0; batch < batches; ++batch) {
         auto const begin = Clock::now();
         for (int k = 0; k < rounds; ++k)
-          if (!meet(static_cast<std::size_t>(me), ++round)) return true;
+          if (!shake_hands(static_cast<std::size_t>(me), ++round)) return true;
         if (me == 0 && batch > 0) least = std::min(least, seconds_since(begin) / rounds);
       }
       return true;

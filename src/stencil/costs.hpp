@@ -17,7 +17,7 @@ StencilCosts measure_costs(Transport& transport, BoxPartition const& partition, 
 
 /// Seconds that two threads need to tell each other where they are, where both have a core; measured once, in a
 /// millisecond. It is four times as long where their cores have no cache in common.
-double measure_meeting();
+double measure_handshake();
 
 /// Seconds of a step that a slab of shared cells takes beside stepping: to wait for its neighbours, read the planes that
 /// they wrote, and write its own that they read. Much where cores have no cache in common. The same on all ranks;

@@ -76,12 +76,12 @@ char const* or_fewer_ranks(BoxPartition const& partition, StencilKernel const& k
 /// Of three axes a plane travels between caches in every step: what a second thread steps must take longer. 30^3 cells
 /// on two threads 4.4 us and on one 3.2 where they meet in 0.2 us, 2.1 where in 0.04; 40^3 in 0.2 us as long on two
 /// (jacobi3d, fp32; docs/performance-cpu.md).
-bool is_second_worth(Grid const& grid, StencilKernel const& kernel, double cells, double meeting_s) {
+bool is_second_worth(Grid const& grid, StencilKernel const& kernel, double cells, double handshake_s) {
   std::size_t const longest = static_cast<std::size_t>(
       std::max_element(grid.extent.begin(), grid.extent.end()) - grid.extent.begin());
   double const plane = cells / static_cast<double>(std::max(grid.extent[longest], std::int64_t{1}));
   double const in_fp32 = static_cast<double>(kernel.value_bytes) / 4;
-  return cells / 2 * in_fp32 >= 2560 + plane * (9.5 + 40e6 * meeting_s);
+  return cells / 2 * in_fp32 >= 2560 + plane * (9.5 + 40e6 * handshake_s);
 }
 
 bool has_room(Grid const& grid, StencilKernel const& kernel, int ranks, int depth) {
@@ -153,7 +153,7 @@ double step_with_sharing(BoxPartition const& slabs, StencilKernel const& kernel,
 }
 
 int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most,
-                double meeting_s) {
+                double handshake_s) {
   // 64 x 64 cells on two threads of two: 0.41 us a step, on one 0.54 (jacobi2d, fp32; docs/performance-cpu.md)
   double const stepped_often = kernel.axes == 3 ? 2560 : 2048;
   constexpr double worth_starting = 1 << 21, stepped_once = 1 << 16;
@@ -163,7 +163,7 @@ int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::i
       std::max(cells / stepped_once,
                std::min(cells / stepped_often, cells * static_cast<double>(steps) / worth_starting));
   int ranks = static_cast<int>(std::clamp(worth, 1.0, static_cast<double>(most)));
-  if (kernel.axes == 3 && !is_second_worth(grid, kernel, cells, meeting_s)) ranks = 1;
+  if (kernel.axes == 3 && !is_second_worth(grid, kernel, cells, handshake_s)) ranks = 1;
   while (ranks > 1 && !has_room(grid, kernel, ranks, std::max(depth, 1))) --ranks;
   return ranks;
 }

@@ -47,9 +47,9 @@ std::optional<BoxPartition> slabs_side_by_side(Grid const& grid, StencilKernel c
 /// each has cells that take longer than its share in exchanges, and altogether more to do than starting it takes.
 /// None whose halo of `depth` steps (0: of one) would not fit.
 ///
-/// meeting_s  as measure_meeting
+/// handshake_s  as measure_handshake
 int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most,
-                double meeting_s);
+                double handshake_s);
 
 /// Periodic axes that are not cut and whose ends need no exchange: a rank copies a radius of cells from one end
 /// beyond the other before each step, in shared arrays that which steps it. A pass of several steps cannot, and has

@@ -34,7 +34,7 @@ void settle_ranks(RankOptions& ranks, GridWords const& grid, DealtOptions const&
   int const most = processors_of_rank(1, true), axes = static_cast<int>(shape.size());
   ranks.ranks =
       ranks_worth(grid.grid(shape), grid.kernel(axes, value_bytes), std::max(dealt.depth, dealt.block_steps),
-                  steps, most, axes == 3 && most > 1 ? measure_meeting() : 0);
+                  steps, most, axes == 3 && most > 1 ? measure_handshake() : 0);
 }
 
 }  // namespace hostless

@@ -120,8 +120,9 @@ TEST(PlanSteps, ThreadsThatPay) {
   EXPECT_EQ(worth(4, std::int64_t{1} << 40, 8), 1);
   EXPECT_EQ(worth(64, long_run, 8, 33), 1);  // halos that two boxes have no room for
   EXPECT_EQ(ranks_worth({{64, 1, 64}, {}}, make_stencil("wave", 2, 4), 0, long_run, 8, 0), 4);  // two fields
-  auto const of_cubes = [&](std::int64_t n, std::size_t value_bytes, double meeting_s) {
-    return ranks_worth({{n, n, n}, {}}, make_stencil("jacobi3d", 3, value_bytes), 0, long_run, 2, meeting_s);
+  auto const of_cubes = [&](std::int64_t n, std::size_t value_bytes, double handshake_s) {
+    return ranks_worth({{n, n, n}, {}}, make_stencil("jacobi3d", 3, value_bytes), 0, long_run, 2,
+                       handshake_s);
   };
   EXPECT_EQ(of_cubes(16, 4, 4e-8), 1);
   EXPECT_EQ(of_cubes(30, 4, 4e-8), 2);
@@ -132,9 +133,9 @@ TEST(PlanSteps, ThreadsThatPay) {
   Grid const rod{{1000, 4, 4}, {}}, cube{{64, 64, 64}, {}};
   EXPECT_EQ(ranks_worth(rod, make_stencil("jacobi3d", 3, 4), 0, long_run, 2, 2e-7), 2);
   EXPECT_EQ(ranks_worth(cube, make_stencil("jacobi3d", 3, 4), 0, long_run, 8, 2e-7), 8);
-  double const meeting = measure_meeting();
-  EXPECT_GT(meeting, 1e-9);
-  EXPECT_LE(meeting, 1e-6);
+  double const handshake = measure_handshake();
+  EXPECT_GT(handshake, 1e-9);
+  EXPECT_LE(handshake, 1e-6);
 }
 
 TEST(PlanSteps, SharingAgainstHalos) {
