@@ -50,7 +50,9 @@ int ranks_for(StencilTask const& task, Grid const& grid, StencilKernel const& ke
   auto const& along = task.ranks_along;
   if (along != std::array<int, 3>{0, 0, 0} && task.ranks == 0) return along[0] * along[1] * along[2];
   if (task.ranks > 0) return task.ranks;
-  return ranks_worth(grid, kernel, task.depth, task.steps, processors_of_rank(1, true));
+  int const most = processors_of_rank(1, true);
+  return ranks_worth(grid, kernel, task.depth, task.steps, most,
+                     kernel.axes == 3 && most > 1 ? measure_handshake() : 0);
 }
 
 /// A rank's own array as one of all cells, of which it is asked for those of its box alone.

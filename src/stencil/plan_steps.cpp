@@ -73,6 +73,17 @@ char const* or_fewer_ranks(BoxPartition const& partition, StencilKernel const& k
                   counted(options.block_steps, "step"), most, most, or_fewer_ranks(partition, kernel)));
 }
 
+/// Of three axes a plane travels between caches in every step: what a second thread steps must take longer. 30^3 cells
+/// on two threads 4.4 us and on one 3.2 where they meet in 0.2 us, 2.1 where in 0.04; 40^3 in 0.2 us as long on two
+/// (jacobi3d, fp32; docs/performance-cpu.md).
+bool is_second_worth(Grid const& grid, StencilKernel const& kernel, double cells, double handshake_s) {
+  std::size_t const longest = static_cast<std::size_t>(
+      std::max_element(grid.extent.begin(), grid.extent.end()) - grid.extent.begin());
+  double const plane = cells / static_cast<double>(std::max(grid.extent[longest], std::int64_t{1}));
+  double const in_fp32 = static_cast<double>(kernel.value_bytes) / 4;
+  return cells / 2 * in_fp32 >= 2560 + plane * (9.5 + 40e6 * handshake_s);
+}
+
 bool has_room(Grid const& grid, StencilKernel const& kernel, int ranks, int depth) {
   BoxPartition partition{grid, {1, 1, 1}};
   try {
@@ -125,9 +136,25 @@ StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& ker
   return chosen;
 }
 
-int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most) {
+double step_with_halos(BoxPartition const& partition, StencilKernel const& kernel, StencilCosts const& costs,
+                       int depth) {
+  double seconds = costs.exchange;
+  for (int behind = 0; behind < depth; ++behind)
+    seconds += cells_stepped(partition, kernel, behind) * costs.cell;
+  return seconds / depth;
+}
+
+double step_with_sharing(BoxPartition const& slabs, StencilKernel const& kernel, StencilCosts const& costs,
+                         double sharing) {
+  // the rest passes beside stepping: with it cubes of 30 to 66 cells a side had the faster way with and without a cache in
+  // common, without it none of the former (docs/performance-cpu.md)
+  constexpr double waited_for = 2.0 / 3;
+  return cells_stepped(slabs, kernel, 0) * costs.cell + waited_for * sharing;
+}
+
+int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most,
+                double handshake_s) {
   // 64 x 64 cells on two threads of two: 0.41 us a step, on one 0.54 (jacobi2d, fp32; docs/performance-cpu.md)
-  // of three axes halos are planes: 16^3 cells, periodic, 2.2 us and 1.4 (jacobi3d, fp64)
   double const stepped_often = kernel.axes == 3 ? 2560 : 2048;
   constexpr double worth_starting = 1 << 21, stepped_once = 1 << 16;
   double cells = kernel.fields;
@@ -136,6 +163,7 @@ int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::i
       std::max(cells / stepped_once,
                std::min(cells / stepped_often, cells * static_cast<double>(steps) / worth_starting));
   int ranks = static_cast<int>(std::clamp(worth, 1.0, static_cast<double>(most)));
+  if (kernel.axes == 3 && !is_second_worth(grid, kernel, cells, handshake_s)) ranks = 1;
   while (ranks > 1 && !has_room(grid, kernel, ranks, std::max(depth, 1))) --ranks;
   return ranks;
 }
@@ -145,8 +173,8 @@ std::optional<BoxPartition> slabs_side_by_side(Grid const& grid, StencilKernel c
                                                std::int64_t cache_bytes) {
   constexpr int thin =
       4;  // radii: of thinner slabs the outer ones, with rows that stay, have much less to do
-  // 48^3 cells on two threads: 10.9 us a step, with halos 9.4; 64^3: 21.5 and 22.2 (jacobi3d, fp32)
-  constexpr std::int64_t worth_waiting_for = 1 << 17;
+  // of fewer, steps are about as long as waiting; of three axes it is timed which is shorter (measure_sharing)
+  std::int64_t const worth_waiting_for = kernel.axes == 3 ? 1 << 12 : 1 << 17;
   BoxPartition const slabs{grid, {ranks, 1, 1}};
   bool const is_cut_so =
       options.ranks_along == std::array<int, 3>{0, 0, 0} || options.ranks_along == slabs.ranks_along;

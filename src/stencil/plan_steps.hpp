@@ -28,6 +28,13 @@ int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel);
 StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& kernel,
                          StencilOptions const& options, StencilCosts const& costs, std::int64_t cache_bytes);
 
+/// Seconds of a step with halos of so many, and of one in slabs that share their cells, which wait and read each other's
+/// for `sharing` seconds.
+double step_with_halos(BoxPartition const& partition, StencilKernel const& kernel, StencilCosts const& costs,
+                       int depth);
+double step_with_sharing(BoxPartition const& slabs, StencilKernel const& kernel, StencilCosts const& costs,
+                         double sharing);
+
 /// Slabs along the first axis in which ranks of one memory step arrays that all of them share, one step at a time:
 /// what a rank reads of others lies where they have written it. None where they cannot be
 /// (StencilOptions::share), and, unless always, where a slab has few cells, is thin, or gains by blocking (cache_bytes as
@@ -39,7 +46,10 @@ std::optional<BoxPartition> slabs_side_by_side(Grid const& grid, StencilKernel c
 /// How many of `most` threads are worth it as ranks for so many steps of a grid where the caller left it open:
 /// each has cells that take longer than its share in exchanges, and altogether more to do than starting it takes.
 /// None whose halo of `depth` steps (0: of one) would not fit.
-int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most);
+///
+/// handshake_s  as measure_handshake
+int ranks_worth(Grid const& grid, StencilKernel const& kernel, int depth, std::int64_t steps, int most,
+                double handshake_s);
 
 /// Periodic axes that are not cut and whose ends need no exchange: a rank copies a radius of cells from one end
 /// beyond the other before each step, in shared arrays that which steps it. A pass of several steps cannot, and has

@@ -160,6 +160,11 @@ struct StencilRun::Parts {
     if (kernel.coefficients > 0) coefficient_exchange = make(kernel.coefficients);
   }
 
+  double measure_sharing() {
+    return hostless::measure_sharing(transport, *shared, box, kernel.radius[0], wraps[0],
+                                     exchange->exchange());
+  }
+
   GridArray& array(int which) {
     return which < kernel.fields ? now[at(which)] : coefficients[at(which - kernel.fields)];
   }
@@ -415,20 +420,27 @@ StencilRun::StencilRun(Transport& transport, Grid const& grid, StencilKernel con
   std::optional<BoxPartition> slabs;
   if (transport.capabilities().threads_as_ranks)
     slabs = slabs_side_by_side(grid, kernel, options, group.size(), cache);
+  double sharing = 0;
   if (slabs) {
     parts_ = std::make_unique<Parts>(transport, *slabs, kernel, StepsChosen{1, 1, true});
     parts_->share();
-  } else {
-    StencilCosts costs;
-    if (options.depth == 0 && deepest_halo(partition, kernel) > 0)
-      costs = measure_costs(transport, partition, kernel, options);
-    group.together([&] {
-      StepsChosen const steps = choose_steps(partition, kernel, options, costs, cache);
-      parts_ = std::make_unique<Parts>(transport, partition, kernel, steps);
-      parts_->allocate();
-    });
+    parts_->bind(options);
+    if (options.share == ShareCells::always) return;
+    sharing = parts_->measure_sharing();
   }
-  parts_->bind(options);
+  StencilCosts costs;
+  if (options.depth == 0 && deepest_halo(partition, kernel) > 0)
+    costs = measure_costs(transport, partition, kernel, options);
+  group.together([&] {
+    StepsChosen const steps = choose_steps(partition, kernel, options, costs, cache);
+    if (slabs && step_with_sharing(*slabs, kernel, costs, sharing) <=
+                     step_with_halos(partition, kernel, costs, steps.depth))
+      return;
+    slabs.reset();
+    parts_ = std::make_unique<Parts>(transport, partition, kernel, steps);
+    parts_->allocate();
+  });
+  if (!slabs) parts_->bind(options);
 }
 
 StencilRun::~StencilRun() = default;

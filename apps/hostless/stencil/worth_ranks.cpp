@@ -31,8 +31,10 @@ void take_ranks_along(RankOptions& ranks, DealtOptions const& dealt) {
 void settle_ranks(RankOptions& ranks, GridWords const& grid, DealtOptions const& dealt,
                   std::vector<std::int64_t> const& shape, std::size_t value_bytes, std::int64_t steps) {
   if (ranks.ranks > 0 || !are_threads(ranks) || !dealt.ranks_along.empty()) return;
-  ranks.ranks = ranks_worth(grid.grid(shape), grid.kernel(static_cast<int>(shape.size()), value_bytes),
-                            std::max(dealt.depth, dealt.block_steps), steps, processors_of_rank(1, true));
+  int const most = processors_of_rank(1, true), axes = static_cast<int>(shape.size());
+  ranks.ranks =
+      ranks_worth(grid.grid(shape), grid.kernel(axes, value_bytes), std::max(dealt.depth, dealt.block_steps),
+                  steps, most, axes == 3 && most > 1 ? measure_handshake() : 0);
 }
 
 }  // namespace hostless

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -79,9 +80,10 @@ HOSTLESS_HOST_DEVICE void update_rows_by_cells(Body const& body,
   }
 }
 
-/// bytes  of a pack; 0: none
-/// ends   as StencilKernel::update_ends; a function of its own, for both in one have too few registers
-template <class T, class Body, int bytes, bool ends>
+/// bytes    of a pack; 0: none
+/// ends     as StencilKernel::update_ends; a function of its own, for both in one have too few registers
+/// divides  as Pack's
+template <class T, class Body, int bytes, bool ends, bool divides>
 HOSTLESS_HOST_DEVICE void update_cells(CellBlock const& block) {
   Body body;
   if constexpr (!std::is_empty_v<Body>)
@@ -93,28 +95,39 @@ HOSTLESS_HOST_DEVICE void update_cells(CellBlock const& block) {
   std::int64_t strides[rows];
   for (int k = 0; k < rows; ++k) in[k] = static_cast<T const*>(fixed.in[k]), strides[k] = fixed.in_stride[k];
   for (int f = 0; f < fields; ++f) out[f] = static_cast<T*>(fixed.out[f]);
-  for (std::int64_t plane = 0; plane < fixed.planes; ++plane) {
-    if constexpr (bytes > 0)
-      PackedRows<T, Body, ends>{body, {fixed.cells, fixed.before, fixed.after}}
-          .template update<Pack<T, bytes>>(in, out, strides, fixed);
-    else
-      update_rows_by_cells<T, Body>(body, in, out, strides, fixed);
-    for (int k = 0; k < rows; ++k) in[k] += fixed.to_plane;
-    for (int f = 0; f < fields; ++f) out[f] += fixed.to_plane;
+  auto const move = [&](std::int64_t planes) __attribute__((always_inline)) {
+    for (int k = 0; k < rows; ++k) in[k] += planes * fixed.to_plane;
+    for (int f = 0; f < fields; ++f) out[f] += planes * fixed.to_plane;
+  };
+  std::int64_t left = fixed.planes;
+  if constexpr (bytes > 0) {
+    using V = Pack<T, bytes, divides>;
+    PackedRows<T, Body, ends> const packed{body, {fixed.cells, fixed.before, fixed.after}};
+    constexpr int together = planes_together<Body>();
+    if constexpr (together > 1)
+      if (fixed.along == 1) {
+        std::int64_t const to_lowest = fixed.to_plane < 0 ? together - 1 : 0;
+        for (move(to_lowest); left >= together; left -= together, move(together))
+          packed.template update<V, together>(in, out, strides, fixed, std::abs(fixed.to_plane));
+        move(-to_lowest);
+      }
+    for (; left > 0; --left, move(1)) packed.template update<V, 1>(in, out, strides, fixed, 0);
+  } else {
+    for (; left > 0; --left, move(1)) update_rows_by_cells<T, Body>(body, in, out, strides, fixed);
   }
 }
 
-template <class T, class Body, bool packs = packs_of_body<Body>(), bool ends = false>
+template <class T, class Body, bool packs = packs_of_body<Body>(), bool ends = false, bool divides = false>
 HOSTLESS_TARGET_BASELINE void update_cells_baseline(CellBlock const& block) {
-  update_cells<T, Body, packs ? 16 : 0, ends>(block);
+  update_cells<T, Body, packs ? 16 : 0, ends, divides>(block);
 }
-template <class T, class Body, bool packs = packs_of_body<Body>(), bool ends = false>
+template <class T, class Body, bool packs = packs_of_body<Body>(), bool ends = false, bool divides = false>
 HOSTLESS_TARGET_V3 void update_cells_v3(CellBlock const& block) {
-  update_cells<T, Body, packs ? 32 : 0, ends>(block);
+  update_cells<T, Body, packs ? 32 : 0, ends, divides>(block);
 }
-template <class T, class Body, bool packs = packs_of_body<Body>(), bool ends = false>
+template <class T, class Body, bool packs = packs_of_body<Body>(), bool ends = false, bool divides = false>
 HOSTLESS_TARGET_V4 void update_cells_v4(CellBlock const& block) {
-  update_cells<T, Body, packs ? 64 : 0, ends>(block);
+  update_cells<T, Body, packs ? 64 : 0, ends, divides>(block);
 }
 
 /// Whether it reads only fields that it has, and cells that it says it looks at, where every cell is 1.
@@ -154,18 +167,29 @@ StencilKernel kernel_of(Body const& body, std::string name) {
     kernel.parameters.resize(sizeof(Body));
     std::memcpy(kernel.parameters.data(), &body, sizeof(Body));
   }
+  auto const set = [&](CellFunction update, CellFunction update_ends) {
+    kernel.update = update;
+    if constexpr (has_ends) kernel.update_ends = update_ends;
+  };
   switch (active_isa()) {
     case Isa::v4:
-      kernel.update = update_cells_v4<T, Body>;
-      if constexpr (has_ends) kernel.update_ends = update_cells_v4<T, Body, true, true>;
+      set(update_cells_v4<T, Body>, update_cells_v4<T, Body, has_ends, has_ends>);
+      if constexpr (takes_sixths_of_body<Body>()) {
+        static bool const divides = is_faster(update_cells_v4<T, Body, true, false, true>, kernel);
+        if (divides)
+          set(update_cells_v4<T, Body, true, false, true>, update_cells_v4<T, Body, true, true, true>);
+      }
       break;
     case Isa::v3:
-      kernel.update = update_cells_v3<T, Body>;
-      if constexpr (has_ends) kernel.update_ends = update_cells_v3<T, Body, true, true>;
+      set(update_cells_v3<T, Body>, update_cells_v3<T, Body, has_ends, has_ends>);
+      if constexpr (takes_sixths_of_body<Body>()) {
+        static bool const divides = is_faster(update_cells_v3<T, Body, true, false, true>, kernel);
+        if (divides)
+          set(update_cells_v3<T, Body, true, false, true>, update_cells_v3<T, Body, true, true, true>);
+      }
       break;
     case Isa::baseline:
-      kernel.update = update_cells_baseline<T, Body>;
-      if constexpr (has_ends) kernel.update_ends = update_cells_baseline<T, Body, true, true>;
+      set(update_cells_baseline<T, Body>, update_cells_baseline<T, Body, has_ends, has_ends>);
       break;
   }
   return kernel;

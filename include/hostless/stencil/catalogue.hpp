@@ -38,7 +38,7 @@ struct Jacobi2d {
 
 struct Jacobi3d {
   static constexpr int axes = 3, radius = 1;
-  static constexpr bool packs = true;
+  static constexpr bool packs = true, takes_sixths = true;
   template <class Cell>
   HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
     using T = typename Cell::value_type;

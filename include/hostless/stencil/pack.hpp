@@ -16,11 +16,14 @@ namespace hostless {
 ///
 /// It is handed over by reference, whatever instruction set the caller and the callee are compiled for: its copy
 /// constructor says so.
-template <class T, int size>
+///
+/// divides  a sixth of it is a division: of some processors that is the faster way
+template <class T, int size, bool divides = false>
 class Pack {
  public:
   static constexpr int bytes = size;
   static constexpr int width = size / static_cast<int>(sizeof(T));
+  using Half = Pack<T, size / 2, divides>;
 
   Pack() = default;
   Pack(Pack const& other) : values_(other.values_) {}
@@ -49,7 +52,7 @@ class Pack {
   /// product misses is a number without loss, and the second product of it mends the first; but where the quotient lies
   /// halfway between two of the smallest numbers, and of infinities. (All floats were tried, and doubles by chance and
   /// around the smallest.)
-  Pack sixth() const requires(is_fused<T, size>) {
+  Pack sixth() const requires(is_fused<T, size> && !divides) {
     using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
     typedef Index Bits __attribute__((vector_size(size)));
     Pack const part(1.0 / 6.0), six(6.0), halfway(3.0 * std::numeric_limits<T>::denorm_min());

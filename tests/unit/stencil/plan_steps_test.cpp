@@ -109,7 +109,7 @@ TEST(PlanSteps, ThreadsThatPay) {
   StencilKernel const kernel = make_stencil("jacobi2d", 2, 4);
   constexpr std::int64_t long_run = 1 << 20;
   auto const worth = [&](std::int64_t n, std::int64_t steps, int most, int depth = 0) {
-    return ranks_worth({{n, 1, n}, {}}, kernel, depth, steps, most);
+    return ranks_worth({{n, 1, n}, {}}, kernel, depth, steps, most, 0);
   };
   EXPECT_EQ(worth(32, long_run, 8), 1);  // a thread alone steps that before two have met
   EXPECT_EQ(worth(64, long_run, 8), 2);
@@ -119,9 +119,34 @@ TEST(PlanSteps, ThreadsThatPay) {
   EXPECT_EQ(worth(4096, 1, 8), 8);
   EXPECT_EQ(worth(4, std::int64_t{1} << 40, 8), 1);
   EXPECT_EQ(worth(64, long_run, 8, 33), 1);  // halos that two boxes have no room for
-  EXPECT_EQ(ranks_worth({{16, 16, 16}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 1);
-  EXPECT_EQ(ranks_worth({{20, 20, 20}, {}}, make_stencil("jacobi3d", 3, 4), 0, long_run, 8), 3);
-  EXPECT_EQ(ranks_worth({{64, 1, 64}, {}}, make_stencil("wave", 2, 4), 0, long_run, 8), 4);  // two fields
+  EXPECT_EQ(ranks_worth({{64, 1, 64}, {}}, make_stencil("wave", 2, 4), 0, long_run, 8, 0), 4);  // two fields
+  auto const of_cubes = [&](std::int64_t n, std::size_t value_bytes, double handshake_s) {
+    return ranks_worth({{n, n, n}, {}}, make_stencil("jacobi3d", 3, value_bytes), 0, long_run, 2,
+                       handshake_s);
+  };
+  EXPECT_EQ(of_cubes(16, 4, 4e-8), 1);
+  EXPECT_EQ(of_cubes(30, 4, 4e-8), 2);
+  EXPECT_EQ(of_cubes(30, 4, 2e-7), 1);
+  EXPECT_EQ(of_cubes(30, 8, 2e-7), 2);
+  EXPECT_EQ(of_cubes(40, 4, 2e-7), 2);
+  EXPECT_EQ(of_cubes(40, 4, 1e-6), 1);
+  Grid const rod{{1000, 4, 4}, {}}, cube{{64, 64, 64}, {}};
+  EXPECT_EQ(ranks_worth(rod, make_stencil("jacobi3d", 3, 4), 0, long_run, 2, 2e-7), 2);
+  EXPECT_EQ(ranks_worth(cube, make_stencil("jacobi3d", 3, 4), 0, long_run, 8, 2e-7), 8);
+  double const handshake = measure_handshake();
+  EXPECT_GT(handshake, 1e-9);
+  EXPECT_LE(handshake, 1e-6);
+}
+
+TEST(PlanSteps, SharingAgainstHalos) {
+  StencilKernel const line = make_stencil("jacobi3d", 3, 4);
+  BoxPartition const slabs{{{64, 64, 64}, {}}, {2, 1, 1}};
+  double const cells = 32.0 * 64 * 64, plane = 64.0 * 64;
+  StencilCosts const costs{1e-9, 8e-6};
+  EXPECT_DOUBLE_EQ(step_with_sharing(slabs, line, costs, 6e-6), cells * 1e-9 + 4e-6);
+  EXPECT_DOUBLE_EQ(step_with_halos(slabs, line, costs, 1), cells * 1e-9 + 8e-6);
+  // cells of a neighbour are stepped before the last of four steps: three, two, one plane of them
+  EXPECT_DOUBLE_EQ(step_with_halos(slabs, line, costs, 4), cells * 1e-9 + (6 * plane * 1e-9 + 8e-6) / 4);
 }
 
 TEST(PlanSteps, SlabsThatThreadsShare) {
@@ -140,9 +165,12 @@ TEST(PlanSteps, SlabsThatThreadsShare) {
   EXPECT_TRUE(roomy(line, cube, 2));
   EXPECT_TRUE(roomy(line, large, 2));
   EXPECT_FALSE(roomy(line, cube, 1));  // nobody to share with
-  EXPECT_FALSE(roomy(line, cube, 4));  // of few cells each
-  EXPECT_TRUE(roomy(two, cube, 4));    // of two fields
-  EXPECT_FALSE(roomy(line, rod, 2));   // of thin slabs
+  Grid const dice{{16, 16, 16}, {}}, sheet{{256, 1, 512}, {}};
+  EXPECT_TRUE(roomy(line, cube, 4));
+  EXPECT_FALSE(roomy(line, dice, 2));  // of few cells each
+  EXPECT_TRUE(roomy(two, dice, 2));    // of two fields
+  EXPECT_FALSE(roomy(plane, sheet, 2));
+  EXPECT_FALSE(roomy(line, rod, 2));  // of thin slabs
   StencilOptions always;
   always.share = ShareCells::always;
   EXPECT_EQ(shared(plane, small, 4, always), 4);

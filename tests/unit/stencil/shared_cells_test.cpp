@@ -73,6 +73,31 @@ TEST(SharedCells, HaveTheBitsOfCellsApart) {
   }
 }
 
+/// Of threads that are left to choose, of as many cells as sharing is timed for.
+TEST(SharedCells, ChosenOrNotHaveTheBitsOfOneThread) {
+  constexpr std::int64_t n = 66;
+  for (GridBoundary const end : {GridBoundary::dirichlet, GridBoundary::neumann, GridBoundary::periodic}) {
+    Grid const grid{{n, n, n}, {end, end, end}};
+    auto const cells_of = [&](int ranks) {
+      std::vector<float> all(n * n * n);
+      for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<float>(k * 2654435761u % 1000) / 1000;
+      CellArray const seen{all.data(), {n * n * 4, n * 4, 4}};
+      std::vector<float> const given = all;
+      run_with_threads_transport(ranks, [&](Transport& transport) {
+        StencilOptions options;
+        options.limits = {60, 60};
+        StencilRun run(transport, grid, make_stencil("jacobi3d", 3, 4), options);
+        run.give(0, {const_cast<float*>(given.data()), {n * n * 4, n * 4, 4}});
+        EXPECT_EQ(run.run(7).steps, 7);
+        run.take(0, seen);
+      });
+      return all;
+    };
+    std::vector<float> const alone = cells_of(1), together = cells_of(2);
+    EXPECT_EQ(std::memcmp(alone.data(), together.data(), alone.size() * sizeof(float)), 0) << name(end);
+  }
+}
+
 TEST(SharedCells, AreWholeWhereAThreadBreaksOff) {
   Grid const grid{{rows, 1, columns}, {}};
   auto const rank = [&](Transport& transport) {

@@ -3,12 +3,15 @@
 // their length, and touch no other cell.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "hostless/base/fused_vectors.hpp"
 #include "hostless/base/isa.hpp"
+#include "hostless/stencil/body.hpp"
 #include "hostless/stencil/catalogue.hpp"
 #include "hostless/stencil/pack.hpp"
 #include "hostless/stencil/stencil.hpp"
@@ -18,8 +21,8 @@
 namespace hostless {
 namespace {
 
-/// Rows that are more than a band of them, planes, and a cell around.
-constexpr std::int64_t block_rows = 35, block_planes = 2, around = 1;
+/// Rows that are more than a band of them, planes that are more than are stepped together, and a cell around.
+constexpr std::int64_t block_rows = 35, block_planes = 3, around = 1;
 
 template <class T>
 struct Block {
@@ -44,16 +47,16 @@ struct Block {
       here[-1] = here[wraps ? cells - 1 : 0], here[cells] = here[wraps ? 0 : cells - 1];
     }
   }
-  /// What a function leaves, all planes in one call where it heeds them.
-  std::vector<T> after(CellFunction update, bool is_plain, std::int64_t before = -1,
-                       std::int64_t behind = 1) const {
+  /// What a function leaves, all planes in one call where it heeds them, from the first one on or the last.
+  std::vector<T> after(CellFunction update, bool is_plain, std::int64_t before = -1, std::int64_t behind = 1,
+                       bool backwards = false) const {
     std::vector<T> to(old.size(), T(9));
     std::vector<void const*> in(static_cast<std::size_t>(kernel.rows_read()));
     std::vector<void*> out;
     std::vector<std::int64_t> const strides(in.size(), row);
     std::int64_t const planes = kernel.axes > 2 ? block_planes : 1;
     for (std::int64_t p = 0; p < (is_plain ? planes : 1); ++p) {
-      std::int64_t const at = first() + p * plane;
+      std::int64_t const at = first() + (backwards ? planes - 1 : p) * plane;
       out.clear();
       for (int f = 0; f < kernel.fields; ++f) out.push_back(to.data() + f * field + at);
       for (int f = 0; f < kernel.arrays(); ++f)
@@ -65,7 +68,8 @@ struct Block {
                       block_rows, cells,     kernel.parameters.data()};
       if (!is_plain) {
         block.before = before, block.after = behind;
-        block.along = kernel.axes > 2 ? 1 : 0, block.planes = planes, block.to_plane = plane;
+        block.along = kernel.axes > 2 ? 1 : 0, block.planes = planes;
+        block.to_plane = backwards ? -plane : plane;
       }
       update(block);
     }
@@ -74,8 +78,8 @@ struct Block {
 };
 
 template <class T>
-void compare(char const* name, int axes, std::int64_t cells) {
-  StencilKernel const kernel = make_stencil(name, axes, sizeof(T));
+void compare(StencilKernel const& kernel, char const* name, std::int64_t cells) {
+  int const axes = kernel.axes;
   ASSERT_TRUE(kernel.steps_planes);
   CellFunction const plain = plain_update(name, axes, sizeof(T));
   Block<T> block(kernel, cells);
@@ -85,21 +89,56 @@ void compare(char const* name, int axes, std::int64_t cells) {
         << name << " " << axes << " axes, " << sizeof(T) << " bytes, " << cells << " cells, " << what;
   };
   expect(block.after(kernel.update, false), "neighbours beside");
+  expect(block.after(kernel.update, false, -1, 1, true), "neighbours beside, from the last plane on");
   if (kernel.update_ends == nullptr) return;
   block.set_ends(false);
   expect(block.after(kernel.update_ends, false, 0, 0), "mirrored ends");
   block.set_ends(true);
   expect(block.after(kernel.update_ends, false, cells - 1, 1 - cells), "ends that wrap");
+  expect(block.after(kernel.update_ends, false, cells - 1, 1 - cells, true), "from the last plane on");
 }
 
 TEST(ShortRows, HaveTheBitsOfTheLoopOverCells) {
   for (NamedStencil const& one : named_stencils())
     for (int const axes : one.axes)
       for (std::int64_t cells = 1; cells <= 100; ++cells) {
-        compare<float>(one.name, axes, cells);
-        compare<double>(one.name, axes, cells);
+        compare<float>(make_stencil(one.name, axes, 4), one.name, cells);
+        compare<double>(make_stencil(one.name, axes, 8), one.name, cells);
         if (HasFatalFailure()) return;
       }
+}
+
+/// By each way to take a sixth, whichever this processor's kernel has.
+template <class T, bool divides>
+void compare_sixths(std::int64_t cells) {
+  using Body = stencils::Jacobi3d;
+  StencilKernel kernel = kernel_of<T>(Body{}, "jacobi3d");
+  auto const compare_with = [&](CellFunction update, CellFunction update_ends) {
+    kernel.update = update, kernel.update_ends = update_ends;
+    compare<T>(kernel, "jacobi3d", cells);
+  };
+  if (active_isa() >= Isa::v4)
+    compare_with(update_cells_v4<T, Body, true, false, divides>,
+                 update_cells_v4<T, Body, true, true, divides>);
+  if (active_isa() >= Isa::v3)
+    compare_with(update_cells_v3<T, Body, true, false, divides>,
+                 update_cells_v3<T, Body, true, true, divides>);
+}
+TEST(ShortRows, HaveTheBitsByEachWayToTakeASixth) {
+  for (std::int64_t cells = 1; cells <= 100; ++cells) {
+    compare_sixths<float, true>(cells), compare_sixths<float, false>(cells);
+    compare_sixths<double, true>(cells), compare_sixths<double, false>(cells);
+    if (HasFatalFailure()) return;
+  }
+}
+
+void wait_long(CellBlock const&) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+TEST(ShortRows, WhatIsFasterIsTimed) {
+  StencilKernel kernel = make_stencil("jacobi3d", 3, 4);
+  EXPECT_FALSE(is_faster(wait_long, kernel));
+  CellFunction const update = kernel.update;
+  kernel.update = wait_long;
+  EXPECT_TRUE(is_faster(update, kernel));
 }
 
 /// a / 6 of packs, against the division; -1: the processor has none.
