@@ -60,8 +60,14 @@ HOSTLESS_HOST_DEVICE void add_block(Value const* value, X const& x, Sum<X> (&sum
   }
 }
 
+/// Which of the diagonals that are multiplied together, from one on, lie so near that what is read of them for one
+/// triangle is soon read for the other.
+struct Near {
+  int begin = 0, end = 0;
+};
+
 /// N diagonals of the whole batch from `first` on.
-template <int B, int S, int N, bool mirrored, class Value, class X>
+template <int B, int S, int N, bool mirrored, class Value, Near near = Near{}, class X>
 HOSTLESS_HOST_DEVICE void add_diagonals(DiagonalsView const& a, Batch<S> const& batch, int first, X const& x,
                                         Sum<X> (&sum)[S][B]) {
   HOSTLESS_UNROLL
@@ -73,7 +79,9 @@ HOSTLESS_HOST_DEVICE void add_diagonals(DiagonalsView const& a, Batch<S> const& 
       Value const* const value = values_of<Value>(a) + a.plane[first + n] * a.stride + from;
       HOSTLESS_UNROLL
       for (int s = 0; s < S; ++s)
-        sum[s][0] = add_product(static_cast<double>(load_once(value + s * Tiling::accumulators)),
+        sum[s][0] = add_product(static_cast<double>(n >= near.begin && n < near.end
+                                                        ? load_constant(value + s * Tiling::accumulators)
+                                                        : load_once(value + s * Tiling::accumulators)),
                                 at[s * Tiling::accumulators], sum[s][0]);
     } else {
       Value const* const value =
@@ -98,8 +106,11 @@ HOSTLESS_HOST_DEVICE void multiply_diagonals(DiagonalsView const& a, Batch<S> co
       return add_diagonals<B, S, 3, false, Value>(a, batch, 2, x, sum);
     }
     if (a.mirrored == 3 && a.count == 7) {
-      add_diagonals<B, S, 3, true, Value>(a, batch, 0, x, sum);
-      return add_diagonals<B, S, 4, false, Value>(a, batch, 3, x, sum);
+      // several right-hand sides are bound by the second-level cache, and one alone leaves the first to its x
+      constexpr bool is_wide = width_of(X{}) > 1;
+      constexpr Near above = is_wide ? Near{1, 3} : Near{}, below = is_wide ? Near{1, 3} : Near{};
+      add_diagonals<B, S, 3, true, Value, above>(a, batch, 0, x, sum);
+      return add_diagonals<B, S, 4, false, Value, below>(a, batch, 3, x, sum);
     }
   }
   constexpr int together = B == 1 ? 4 : B <= 3 ? 3 : 1;
