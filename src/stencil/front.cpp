@@ -39,11 +39,15 @@ std::int64_t cut_to_fit(std::int64_t all, std::int64_t grain, std::int64_t bytes
 }  // namespace
 
 std::array<std::int64_t, 3> Pass::tile_of(Box const& cells, int steps) const {
-  // so many planes at once that their rows are a call's worth of work
-  std::int64_t const planes = cells.extent(1) > 1 ? 8 : 16;
+  // so many planes at once that their rows are a call's worth of work, and of thin ones a part of what the cache holds: a
+  // call costs as much as some hundred cells
+  std::int64_t const least = cells.extent(1) > 1 ? 8 : 16, reach = std::int64_t{steps} * kernel_.radius[0];
+  auto const value_bytes = static_cast<std::int64_t>(kernel_.value_bytes);
+  std::int64_t const of_cell = value_bytes * (2 * kernel_.fields + kernel_.coefficients);
+  std::int64_t const row = cells.extent(2) + 64 / value_bytes;  // and what lies between two
+  std::int64_t const planes = std::max(least, caches_.own / 4 / (cells.extent(1) * row * of_cell) - reach);
   auto const bytes = [&](std::int64_t rows, std::int64_t columns) {
-    return (planes + std::int64_t{steps} * kernel_.radius[0]) * rows * columns *
-           static_cast<std::int64_t>(kernel_.value_bytes) * (2 * kernel_.fields + kernel_.coefficients);
+    return (planes + reach) * rows * columns * of_cell;
   };
   std::int64_t const all = cells.extent(2), rows_grain = std::max(8, kernel_.radius[1]);
   // rows are cut last: what lies side by side in memory is fetched ahead

@@ -6,10 +6,10 @@
 
 #include "base/counted.hpp"
 #include "hostless/base/error.hpp"
-#include "hostless/machine/topology.hpp"
 #include "hostless/stencil/stencil.hpp"
 #include "plan/index.hpp"
 #include "stencil/agreement.hpp"
+#include "stencil/cache_room.hpp"
 #include "stencil/change.hpp"
 #include "stencil/costs.hpp"
 #include "stencil/endings.hpp"
@@ -21,36 +21,6 @@
 namespace hostless {
 
 namespace {
-
-/// Bytes of caches.
-struct CacheRoom {
-  CoreCaches of_core;
-  std::int64_t share = 0;  ///< a core's of the one nearest to memory
-};
-CacheRoom const& cache_room() {
-  static CacheRoom const found = [] {
-    CacheRoom room;
-    Topology const topology = find_topology();
-    for (CacheLevel const& cache : topology.caches)
-      if (cache.level <= 2 && cache.count >= topology.cores)
-        room.of_core.own = std::max(room.of_core.own, cache.bytes);
-    for (CacheLevel const& cache : topology.caches)
-      if (cache.level == 1) room.of_core.nearest = cache.bytes;
-    room.share = room.of_core.own;
-    for (CacheLevel const& cache : topology.caches)
-      room.share = std::max(room.share, cache.bytes * cache.count / std::max(topology.cores, 1));
-    return room;
-  }();
-  return found;
-}
-
-/// Bytes of a box whose steps are as fast one by one as blocked (docs/performance-cpu.md): of three axes, a step is as
-/// long about its rows as about what the last cache delivers, and an axis that wraps has halos in blocked ones alone.
-std::int64_t plain_bytes(StencilKernel const& kernel, Grid const& grid) {
-  if (kernel.axes < 3) return cache_room().of_core.own / 2;
-  bool const wraps = std::count(grid.boundary.begin(), grid.boundary.end(), GridBoundary::periodic) > 0;
-  return wraps ? cache_room().share : cache_room().share / 2;
-}
 
 /// Calls copy(cell of ours, cell of the caller's, bytes) for every row of a box, or every cell where the
 /// caller's lie apart.
@@ -416,7 +386,7 @@ StencilRun::StencilRun(Transport& transport, Grid const& grid, StencilKernel con
                               group.rank()));
     partition = partition_for(group.size(), grid, kernel, options);
   });
-  std::int64_t const cache = group.min(plain_bytes(kernel, grid));  // machines may differ
+  std::int64_t const cache = group.min(plain_bytes(kernel, partition, cache_room()));  // machines may differ
   std::optional<BoxPartition> slabs;
   if (transport.capabilities().threads_as_ranks)
     slabs = slabs_side_by_side(grid, kernel, options, group.size(), cache);

@@ -7,6 +7,7 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/stencil/catalogue.hpp"
+#include "stencil/cache_room.hpp"
 
 namespace hostless {
 namespace {
@@ -37,6 +38,27 @@ TEST(PlanSteps, BlockedBeyondTheCache) {
   EXPECT_EQ(chosen(4096, 1, 0).block_steps, 16);
   EXPECT_EQ(chosen(4096, 2, 1e-9).depth, 16);  // a pass has its halo
   EXPECT_EQ(chosen(4096, 1024, 1e-9).block_steps, 1);
+}
+
+// Halos along an axis that wraps are of blocked steps alone: the shorter it is, the more must be won by blocking.
+TEST(PlanSteps, ShortAxesThatWrapAreBlockedBeyondTheLastCache) {
+  CacheRoom const room{{32 << 10, 1 << 20}, 16 << 20};
+  auto const plain = [&](std::array<std::int64_t, 3> extent, std::array<GridBoundary, 3> ends, int ranks) {
+    BoxPartition const partition{{extent, ends}, {ranks, 1, 1}};
+    return plain_bytes(make_stencil("jacobi2d", 2, 8), partition, room);
+  };
+  auto const periodic = GridBoundary::periodic;
+  auto const open = GridBoundary::dirichlet;
+  std::array<GridBoundary, 3> const rows{open, open, periodic}, first{periodic, open, open},
+      both{periodic, open, periodic};
+  EXPECT_EQ(plain({4096, 1, 4096}, both, 1), 512 << 10);
+  EXPECT_EQ(plain({20000, 1, 32}, {}, 2), 512 << 10);
+  EXPECT_EQ(plain({20000, 1, 32}, rows, 2), 16 << 20);
+  EXPECT_EQ(plain({20000, 1, 160}, rows, 2), 512 << 10);
+  EXPECT_EQ(plain({32, 1, 20000}, first, 1), 16 << 20);
+  EXPECT_EQ(plain({32, 1, 20000}, first, 2), 512 << 10);  // cut: its ends are exchanged in any case
+  EXPECT_GT(plain({1000000, 1, 16}, rows, 2), std::int64_t{1} << 40);
+  EXPECT_EQ(plain({16, 1, 1000000}, first, 1), 16 << 20);
 }
 
 TEST(PlanSteps, WhatIsAskedForIsDoneOrRefused) {
