@@ -23,7 +23,7 @@ case "$preset" in
     ;;
   tsan)
     with='base|transport|thread|queue|exchange|run|solve|contract|machine|files|fault|operate_places|^cli_'
-    without+='|files_malformed|files_failing'  # they have an operator new of their own, as clang's ThreadSanitizer does
+    without+='|files_malformed|files_failing|queue_without_memory'  # they have an operator new of their own, as clang's ThreadSanitizer does
     without+='|^queue_text'  # one thread plays two ranks
     # Of the command checkpoints and the launcher, whose processes are real ones (cli_endings, cli_starts).
     long+='|^cli_([^es]|e[^n]|s[^t]|st[^a])|^machine_test_baseline'

@@ -64,7 +64,7 @@ int hostless_queue_init(hostless_queue** queue, const char* type, void* stream);
 /* HOSTLESS_IN_USE while there is work, or a start without a wait. *queue is NULL afterwards. */
 int hostless_queue_free(hostless_queue** queue);
 /* Blocks until all work is done. HOSTLESS_PEER_LOST when a wait ended by a loss or by the limit,
- * HOSTLESS_USAGE when by a ready send whose promise was broken; the work behind it is done all the same, but
+ * HOSTLESS_USAGE when by a ready send whose promise was broken, HOSTLESS_ENVIRONMENT when memory ran out; the work behind it is done all the same, but
  * for starts and waits. */
 int hostless_queue_wait(hostless_queue* queue);
 /* *done is 1 when there is no work. Never blocks. */

@@ -284,7 +284,7 @@ class Stencil:
                              ".cpu() of torch.")
         cells = cells_of(named, list(self._coefficients.items()))
         axes = len(whole)
-        task, _ = self._task(cells, whole, None, steps, how, False)
+        task, edges = self._task(cells, whole, None, steps, how, False)
         mine = self._box(task, axes, among.rank, among.size)
         wanted = tuple(one.stop - one.start for one in mine)
         if cells.shape != wanted:
@@ -293,8 +293,13 @@ class Stencil:
         words = self._words(axes, cells.dtype)
         if not self._compile(words, axes, cells.dtype):
             raise MachineError("comm without a C++ compiler is refused (NumPy steps on one rank). Install g++ or clang++, or set CXX.")
-        return words, task, cells, (f"{self!r}, {cells.dtype}, steps={steps}, shape={whole}, boundary={how.boundary!r}, ranks_along={how.ranks_along}, "
-                                    f"depth={how.depth}, block_steps={how.block_steps}, every={how.every}, tolerance={how.tolerance}, "
+        # As they were understood: 0 and 0.0, or a list and a tuple, are alike.
+        edges = tuple(map(str, edges))
+        edge = edges[0] if len(set(edges)) == 1 else edges
+        along = None if how.ranks_along is None else of_array(task.ranks_along, axes)
+        return words, task, cells, (f"{self!r}, {cells.dtype}, steps={task.steps}, shape={whole}, boundary={edge!r}, ranks_along={along}, "
+                                    f"depth={task.depth or None}, block_steps={task.block_steps or None}, every={task.every}, "
+                                    f"tolerance={abs(task.tolerance)}, "
                                     f"parameters={dict(zip(self._numbers(axes), words.parameters))}, coefficients={list(self._coefficients)}")
 
     def _refuse(self, others: dict) -> None:

@@ -157,6 +157,9 @@ def field_of(text: Text, given: Any) -> str:
     """
     names = {name: found for name, found in names_in(text).items() if name not in (*given, *FUNCTIONS, *CONSTANTS)}
     if not names:
+        for node in ast.walk(text.tree):
+            if isinstance(node, ast.Attribute):
+                dotted(text, node)
         raise UsageError(f"no name is left for the field in {text.text!r} (every name in it was given as a keyword, or there is none). "
                          "Write the field's name, like u, without giving it here.")
     likely = [name for name, (_, has_offsets) in names.items() if has_offsets] if len(names) > 1 else list(names)
@@ -169,6 +172,16 @@ def field_of(text: Text, given: Any) -> str:
     node = names[sorted(names)[-1]][0]
     text.refuse(node, f"{' and '.join(sorted(names))} were not given (which is the field?). Pass the others as keywords, or name "
                 "the field: hostless.Stencil({\"u\": ...})")
+
+
+def dotted(text: Text, node: ast.Attribute) -> NoReturn:
+    name = node.attr
+    if name in CONSTANTS:
+        text.refuse(node, f".{name} in an expression (constants are named alone). Write {name}")
+    if name in FUNCTIONS:
+        text.refuse(node, f".{name} in an expression (functions are named alone). Write {name}(...)")
+    text.refuse(node, f".{name} in an expression (cells are real numbers, which have no parts, and functions are named alone: "
+                f"there is no {name}{near(name, (*FUNCTIONS, *CONSTANTS))}). Write it without the dot")
 
 
 def unknown(text: Text, node: ast.Name, known: Any, advice: str) -> NoReturn:
@@ -256,7 +269,7 @@ class Reader:
             sign, instead = OTHER_SIGNS[type(node.op)]
             self.refuse(node, f"{sign} in an expression (numbers are added, subtracted, multiplied and divided: + - * / **). {instead}")
         if isinstance(node, ast.Attribute):
-            self.refuse(node, f".{node.attr} in an expression (functions are named alone). Write {node.attr}(...)")
+            dotted(self.text, node)
         self.refuse(node, f"{type(node).__name__.lower()} is no part of a stencil (numbers, names, offsets, + - * / **, comparisons and "
                     "functions are). Write it with these")
 

@@ -139,6 +139,7 @@ void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vec
   Group& group = over.group();
   Told mine;
   group.together([&] {
+    transport = facts_of(options.transport).transport;
     library = &gpu::exchange_library();
     mine.device = device_of_fields(*library, of, fields, added, options.device);
     library->bus_of(mine.device).copy(mine.bus, sizeof mine.bus - 1);
@@ -225,7 +226,7 @@ void GpuExchange::Bound::connect(Transport& over) {
 
 GpuExchange::Bound::Bound(Transport& over, ExchangePlan const& of, std::vector<Field> const& fields,
                           gpu::AddedFields const* added, GpuExchangeOptions const& options)
-    : plan(of), transport(facts_of(options.transport).transport), limits(options.limits) {
+    : plan(of), transport(options.transport), limits(options.limits) {
   agree(over, plan, fields, added, options);
   problem.fields = fields;
   problem.added = added;

@@ -215,7 +215,7 @@ void Groups::close() noexcept {
     auto const is_done = [&] {
       try {
         return queue == nullptr || queue->is_done();
-      } catch (Error const&) {  // a GPU that has failed stores nothing any more
+      } catch (...) {  // a GPU that has failed stores nothing any more
         return true;
       }
     };

@@ -293,7 +293,7 @@ Queue::Queue(QueueType type, void* stream) {
 Queue::~Queue() {
   try {
     state_->drain({});
-  } catch (Error const&) {  // a stream that records, or whose GPU has failed
+  } catch (...) {  // a stream that records, or whose GPU has failed; no memory
   }
   for (auto const& state : state_->started) {  // nobody can wait for them any more
     state->lose();
@@ -318,6 +318,7 @@ void Queue::enqueue_step(std::span<Request* const> early, std::function<void()> 
   for (auto const& state : states) check_start(state_, *state);
   for (auto const& state : awaited) check_wait(state_.get(), *state, states);
   if (state_->type == QueueType::nccl) queue::check_whole_sets(awaited);
+  state_->started.reserve(state_->started.size() + states.size());  // before anything counts as started
   count_started(states);
   for (auto const& state : states) {
     state->is_started = true;
@@ -343,16 +344,16 @@ void Queue::enqueue_wait(std::span<Request* const> requests) {
   States states = persistent(requests, "waited for");
   for (auto const& state : states) check_wait(state_.get(), *state, {});
   if (state_->type == QueueType::nccl) queue::check_whole_sets(states);
+  if (!states.empty()) state_->enqueue_wait(states);
   forget_started(*state_, states);
-  if (!states.empty()) state_->enqueue_wait(std::move(states));
 }
 
 void Queue::enqueue_wait_all() {
   refuse_in_function("a wait");
   if (state_->type == QueueType::nccl) queue::check_whole_sets(state_->started);
-  States states = std::exchange(state_->started, {});
-  for (auto const& state : states) state->is_started = false;
-  if (!states.empty()) state_->enqueue_wait(std::move(states));
+  States const states = state_->started;
+  if (!states.empty()) state_->enqueue_wait(states);
+  forget_started(*state_, states);
 }
 
 void Queue::enqueue_function(std::function<void()> work) {

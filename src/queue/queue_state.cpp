@@ -55,24 +55,33 @@ QueueState::~QueueState() {
     thread_.join();  // bounded: it looks at ends_ after each item, whose wait has a limit
 }
 
-void QueueState::add(Item item) {
-  bool const needs_calls = std::any_of(item.requests.begin(), item.requests.end(), [](auto const& request) {
-    return !request->communicator->may_progress_by_thread();
+// All of them or none, also where memory runs out. What is in does not throw any more.
+void QueueState::add(std::span<Item> more) {
+  bool const needs_calls = std::any_of(more.begin(), more.end(), [](Item const& item) {
+    return std::any_of(item.requests.begin(), item.requests.end(),
+                       [](auto const& request) { return !request->communicator->may_progress_by_thread(); });
   });
   if (needs_calls && !by_calls_.load()) {
     std::lock_guard const running(run_mutex_);  // the thread does what it has begun, and no more
-    by_calls_.store(true);
     ByCalls& all = by_calls();
     std::lock_guard const lock(all.mutex);
     std::erase_if(all.queues, [](auto const& one) { return one.expired(); });
     all.queues.push_back(weak_from_this());
+    by_calls_.store(true);  // calls find it
   }
   {
     std::lock_guard const lock(items_mutex_);
     if (!by_calls_.load() && !thread_.joinable()) start_thread();  // before anything counts as enqueued
-    for (auto const& request : item.requests) request->unreached.fetch_add(1);
-    ++enqueued_;
-    items_.push_back(std::move(item));
+    std::size_t const before = items_.size();
+    try {
+      for (Item& item : more) items_.push_back(std::move(item));
+    } catch (...) {
+      while (items_.size() > before) items_.pop_back();
+      throw;
+    }
+    for (std::size_t k = before; k < items_.size(); ++k)
+      for (auto const& request : items_[k].requests) request->unreached.fetch_add(1);
+    enqueued_ += more.size();
   }
   if (by_calls_.load()) {
     advance_all();
@@ -93,27 +102,33 @@ void QueueState::start_thread() {
 
 void QueueState::enqueue_start(Requests requests) {
   if (stream_work_) return stream_work_->enqueue_start(requests);
-  add({What::start, std::move(requests), {}});
+  add(Item{What::start, std::move(requests), {}});
 }
 void QueueState::enqueue_wait(Requests requests) {
   if (stream_work_) return stream_work_->enqueue_wait(requests);
-  add({What::wait, std::move(requests), {}});
+  add(Item{What::wait, std::move(requests), {}});
 }
 void QueueState::enqueue_start_and_wait(Requests const& starts, Requests const& waits) {
   if (stream_work_ && !starts.empty() && !waits.empty())
     return stream_work_->enqueue_start_and_wait(starts, waits);
-  if (!starts.empty()) enqueue_start(starts);
-  if (!waits.empty()) enqueue_wait(waits);
+  if (stream_work_) {
+    if (!starts.empty()) stream_work_->enqueue_start(starts);
+    if (!waits.empty()) stream_work_->enqueue_wait(waits);
+    return;
+  }
+  Item both[] = {{What::start, starts, {}}, {What::wait, waits, {}}};
+  std::size_t const first = starts.empty() ? 1 : 0, last = waits.empty() ? 1 : 2;
+  if (first < last) add({both + first, both + last});
 }
 void QueueState::enqueue_function(std::function<void()> work) {
   if (stream_work_) return stream_work_->enqueue_function(std::move(work));
-  add({What::function, {}, std::move(work)});
+  add(Item{What::function, {}, std::move(work)});
 }
 void QueueState::enqueue_pass(std::shared_ptr<HaloJob const> job, std::shared_ptr<void const> keeps) {
   if (stream_work_) return stream_work_->enqueue_pass(job->pass, std::move(keeps));
-  add({What::function, {}, [job = std::move(job), keeps = std::move(keeps)] {
-         pass_halo_by_host(job->pass);
-       }});
+  add(Item{What::function, {}, [job = std::move(job), keeps = std::move(keeps)] {
+             pass_halo_by_host(job->pass);
+           }});
 }
 
 QueueState::Item* QueueState::front() {
@@ -166,11 +181,21 @@ void QueueState::call(Item& item) {
 }
 
 bool QueueState::execute(Item& item) {
-  if (item.what == What::wait) return execute_wait(item);
   if (item.what == What::function) {
     call(item);
     return true;
   }
+  try {
+    if (item.what == What::wait) return execute_wait(item);
+    execute_start(item);
+  } catch (...) {  // no memory, say: whoever waits for the queue is told, not whoever happens to call
+    if (!thrown_) thrown_ = std::current_exception();
+    lose(item);
+  }
+  return true;
+}
+
+void QueueState::execute_start(Item& item) {
   for (auto const& request : item.requests) {
     if (is_lost_.load()) {
       request->lose();
@@ -181,7 +206,6 @@ bool QueueState::execute(Item& item) {
   }
   constexpr std::size_t many = 4096;
   if (known_.size() > many) std::erase_if(known_, [](auto const& one) { return one.expired(); });
-  return true;
 }
 
 bool QueueState::execute_wait(Item& item) {
@@ -254,16 +278,19 @@ void QueueState::work_by_thread() {
   }
 }
 
+// Without memory of its own: its callers have enqueued. One that is left out because another goes is the next
+// call's.
 void QueueState::advance_all() {
-  std::vector<std::shared_ptr<QueueState>> queues;
-  {
-    ByCalls& all = by_calls();
-    std::lock_guard const lock(all.mutex);
-    if (all.queues.empty()) return;
-    for (auto const& one : all.queues)
-      if (auto queue = one.lock()) queues.push_back(std::move(queue));
+  ByCalls& all = by_calls();
+  for (std::size_t k = 0;; ++k) {
+    std::shared_ptr<QueueState> queue;
+    {
+      std::lock_guard const lock(all.mutex);
+      if (k >= all.queues.size()) return;
+      queue = all.queues[k].lock();
+    }
+    if (queue) queue->advance(By::call);
   }
-  for (auto const& queue : queues) queue->advance(By::call);
 }
 
 void QueueState::drain(std::function<void()> const& look) {

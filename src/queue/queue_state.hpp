@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,10 +77,12 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
 
   enum class By : std::uint8_t { thread, call };
 
-  void add(Item item);
+  void add(std::span<Item> more);
+  void add(Item item) { add({&item, 1}); }
   /// Does what can be done without waiting. True: something was.
   bool advance(By by);
   bool execute(Item& item);
+  void execute_start(Item& item);
   bool execute_wait(Item& item);
   Progress poll(Item& item);
   void reached(Item const& item);

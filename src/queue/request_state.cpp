@@ -130,7 +130,7 @@ void RequestState::count_starts() noexcept {
     if (moves_in_groups_ && !offers.empty())
       last.starts = communicator->groups()->counts(offers.front().key.peer).done;
     if (!ends_.empty()) last.starts = ends_.front()->counts().waits;
-  } catch (Error const&) {  // a GPU that has failed has said so before
+  } catch (...) {  // a GPU that has failed has said so before
   }
 }
 
@@ -216,14 +216,13 @@ RequestStatus RequestState::status() {
   return last;
 }
 
-void lose_all(KnownRequests& known) {
-  std::vector<std::shared_ptr<RequestState>> all;
-  for (auto const& one : known)
-    if (auto request = one.lock()) all.push_back(std::move(request));
-  known.clear();
+void lose_all(KnownRequests& known) noexcept {
   // Others hear of it first: what is under way to them has nobody who waits for its end.
-  for (auto const& request : all) request->communicator->give_up();
-  for (auto const& request : all) request->lose();
+  for (auto const& one : known)
+    if (auto const request = one.lock()) request->communicator->give_up();
+  for (auto const& one : known)
+    if (auto const request = one.lock()) request->lose();
+  known.clear();
 }
 
 }  // namespace hostless::queue

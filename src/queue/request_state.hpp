@@ -110,6 +110,6 @@ using KnownRequests = std::set<std::weak_ptr<RequestState>, std::owner_less<>>;
 /// Some kernels did not end that use a buffer of who has gone: to those who read what programs say.
 void say_still_used() noexcept;
 /// After a loss: gives up all of them and whoever else waits for their ranks.
-void lose_all(KnownRequests& known);
+void lose_all(KnownRequests& known) noexcept;
 
 }  // namespace hostless::queue

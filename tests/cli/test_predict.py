@@ -316,6 +316,11 @@ class PredictCollective(Command):
         self.assertAlmostEqual(points[-1]["seconds"] / (10 * 7.7e-6), 1)
         self.assertIn("no data of sums of that size", self.run_it(*self.WORDS, "allreduce", "--bytes", 1024, "--nodes", "2").stdout)
 
+    def test_bytes_are_whole_numbers_in_the_help_too(self):
+        for words in (self.WORDS[:2], ("machine", "price")):
+            self.assertRegex(self.run_it(*words, "--help").stdout, "--bytes INT")
+            self.assertRegex(self.run_it(*words, "--bytes", 0.5, code=2).stderr, "'0.5' .a whole number")
+
     def test_one_rank_has_no_price(self):
         points = self.json_of(*self.WORDS, "allreduce", "--nodes", "1,2", "--ranks-per-node", 1)["points"]
         self.assertEqual([p.get("refused", "")[:8] for p in points], ["one rank", ""])

@@ -47,6 +47,18 @@ def test_a_rank_that_raises():
     assert time.monotonic() - began < SOON and set(said) == {0, 2} and "a rank was lost" in said[0]
 
 
+def test_equal_words_of_other_types_on_another_rank():
+    def body(comm):
+        a_word = np.str_ if comm.rank == 1 else str
+        plan = hostless.ExchangePlan([comm.rank], [1 - comm.rank], comm=comm, route=a_word("direct"))
+        mine, ghosts = np.full(1, float(comm.rank)), np.empty(1)
+        exchange = hostless.Exchange(plan, [(mine, ghosts)], gpu_transport=a_word("auto"))
+        exchange.start()
+        exchange.wait()
+        return ghosts[0]
+    assert hostless.run_threads(2, body) == [1, 0]
+
+
 def test_a_rank_that_raises_before_a_plan():
     def body(comm):
         if comm.rank == 1:

@@ -97,7 +97,8 @@ void add_machine_price(CLI::App& machine, std::function<int()>& work) {
   c->add_option_function<std::string>(
        "--bytes", [o](std::string const& text) { o->pattern.bytes = std::stod(text); }, "Of each message")
       ->required()
-      ->check(whole_number<std::int64_t>(0, most_bytes));
+      ->check(whole_number<std::int64_t>(0, most_bytes))
+      ->type_name("INT");
   c->add_option("--messages", o->pattern.messages, "That each active rank sends")
       ->capture_default_str()
       ->check(whole_number(1));

@@ -186,7 +186,8 @@ void add_predict_collective(CLI::App& predict, std::function<int()>& work) {
   constexpr std::int64_t most_bytes = 1'000'000'000'000'000;
   c->add_option("--bytes", o->bytes, "Of a rank's block, at the first number of nodes")
       ->capture_default_str()
-      ->check(whole_number<std::int64_t>(1, most_bytes));
+      ->check(whole_number<std::int64_t>(1, most_bytes))
+      ->type_name("INT");
   c->add_option("--density", o->density, "Of rsg: probability of each edge, from 0 to 1")
       ->capture_default_str()
       ->check(real_number(true))

@@ -197,6 +197,7 @@ class Queue {
   /// Errors  peer_lost  a wait ended by a loss or by the limit: from then on all requests of this queue are
   ///                    lost, starts and waits on it do nothing, functions are still called
   ///         usage      the same, by a ready send whose promise was broken; its stream records
+  ///         std::bad_alloc, or what else ends the work of starts and waits: once, then peer_lost
   void wait(std::function<void()> const& look = {});
   /// True when all is done. Never blocks; errors as wait.
   bool test();

@@ -82,7 +82,7 @@ def bind_words(adds: bool, there: bool, device: int, limit: Any, gpu_transport: 
     if not there and gpu_transport != "auto":
         raise UsageError(f"gpu_transport={gpu_transport!r} for fields in the memory of the processor (the plan's ranks carry "
                          "between them). Drop it.")
-    return words, f"limit={words.first_s, words.later_s}, gpu_transport={gpu_transport!r}"
+    return words, f"limit={words.first_s, words.later_s}, gpu_transport={words.gpu_transport!r}"
 
 
 def _limits(limit: Any) -> tuple:

@@ -183,7 +183,7 @@ def plan_words(route: Any, around: Any, ranks_per_node: Any) -> tuple:
         raise UsageError(f"route={route!r} (it says by which ranks items go). Use one of {', '.join(ROUTES)}.")
     if words.ranks_per_node < 0:
         raise UsageError(f"ranks_per_node={ranks_per_node} (a node has a rank). Use 0 to find nodes.")
-    return words, f"route={route!r}, around={words.around}, ranks_per_node={words.ranks_per_node}"
+    return words, f"route={words.route!r}, around={words.around}, ranks_per_node={words.ranks_per_node}"
 
 
 def integers(given: Any, what: str, kind: Any, advice: str = "Number them from 0 on.") -> np.ndarray:

@@ -24,15 +24,14 @@ class Side final : public MessageSide {
   /// What makes the request of `count` bytes from `at` on, of the message with a receiver's number.
   using Init = std::function<int(std::size_t at, int count, std::uint32_t number, MPI_Request* request)>;
   /// number: a receiver's; a sender takes that of the other side.
-  Side(std::shared_ptr<World> world, std::shared_ptr<std::mutex> mutex, std::optional<std::uint32_t> number,
-       Init init)
-      : world_(std::move(world)), mutex_(std::move(mutex)), number_(number), init_(std::move(init)) {}
+  Side(std::shared_ptr<World> world, std::optional<std::uint32_t> number, Init init)
+      : world_(std::move(world)), number_(number), init_(std::move(init)) {}
   Side(Side const&) = delete;
   Side& operator=(Side const&) = delete;
   // Its request goes: the memory is the caller's again.
   ~Side() override {
     if (is_under_way_ && !world_->finalised()) end_start();
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     if (is_under_way_ || !world_->usable()) {
       Abandoned::keep(std::move(requests_), nullptr);
     } else {
@@ -42,7 +41,7 @@ class Side final : public MessageSide {
   std::uint32_t number() const override { return number_.value_or(0); }
   // MPI sends when the receiver is there.
   void match(std::uint32_t other, std::size_t bytes, Delivery) override {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     std::uint32_t const number = number_.value_or(other);
     world_->require();
     requests_.reserve(bytes / piece_bytes + 1);
@@ -53,13 +52,13 @@ class Side final : public MessageSide {
     }
   }
   void start() override {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     world_->require();
     is_under_way_ = true;
     world_->check(MPI_Startall(static_cast<int>(requests_.size()), requests_.data()), "MPI_Startall");
   }
   bool complete() override {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     world_->require();
     int flag = 0;
     world_->check(
@@ -78,7 +77,7 @@ class Side final : public MessageSide {
     std::atomic<bool>& patient = receives ? world_->patient_with_receives : world_->patient_with_sends;
     bool is_lost = false;
     {
-      std::lock_guard const lock(*mutex_);
+      std::lock_guard const lock(world_->point_mutex);
       is_lost = !world_->usable() || world_->poisoned(world_->main);
       for (MPI_Request& request : requests_)
         if (receives) MPI_Cancel(&request);
@@ -93,7 +92,7 @@ class Side final : public MessageSide {
   }
   // Each by itself: MPI is done with one that has failed.
   bool has_ended() {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     return std::all_of(requests_.begin(), requests_.end(), [](MPI_Request& request) {
       int flag = 0;
       return MPI_Test(&request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag != 0;
@@ -108,7 +107,6 @@ class Side final : public MessageSide {
   }
 
   std::shared_ptr<World> world_;
-  std::shared_ptr<std::mutex> mutex_;
   std::optional<std::uint32_t> number_;
   Init init_;
   std::vector<MPI_Request> requests_;
@@ -117,10 +115,12 @@ class Side final : public MessageSide {
 
 class MpiPointToPoint final : public PointToPoint {
  public:
-  explicit MpiPointToPoint(std::shared_ptr<World> world)
-      : world_(std::move(world)), opening_(++world_->opened) {}
+  explicit MpiPointToPoint(std::shared_ptr<World> world) : world_(std::move(world)) {
+    std::lock_guard const lock(world_->point_mutex);
+    opening_ = ++world_->opened;
+  }
   ~MpiPointToPoint() override {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     for (Told& told : told_) Abandoned::keep({told.request}, std::move(told.text));
   }
   int rank() const override { return world_->rank; }
@@ -128,7 +128,7 @@ class MpiPointToPoint final : public PointToPoint {
   bool shares_memory() const override { return false; }
 
   void tell(int peer, Bytes text, std::shared_ptr<void>) override {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     world_->require();
     Told& told = told_.emplace_back();
     Bytes bytes(sizeof opening_);  // in front
@@ -140,7 +140,7 @@ class MpiPointToPoint final : public PointToPoint {
                   "MPI_Isend");
   }
   std::optional<Note> hear() override {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     world_->require();
     forget_sent();
     for (auto ahead = world_->notes_ahead.begin(); ahead != world_->notes_ahead.end(); ++ahead) {
@@ -158,11 +158,11 @@ class MpiPointToPoint final : public PointToPoint {
   }
   // An MPI that goes on after a rank has died says so by an error, or by poison of whoever noticed.
   bool has_left(int) override {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     return !world_->usable() || world_->poisoned(world_->main);
   }
   std::unique_ptr<MessageSide> open_send(int peer, std::byte const* from, std::size_t) override {
-    return std::make_unique<Side>(world_, mutex_, std::nullopt,
+    return std::make_unique<Side>(world_, std::nullopt,
                                   [from, peer, main = world_->main](
                                       std::size_t at, int count, std::uint32_t number, MPI_Request* request) {
                                     return MPI_Send_init(from + at, count, MPI_BYTE, peer, tag_of(number),
@@ -170,7 +170,7 @@ class MpiPointToPoint final : public PointToPoint {
                                   });
   }
   std::unique_ptr<MessageSide> open_receive(int peer, std::byte* to, std::size_t, std::size_t) override {
-    return std::make_unique<Side>(world_, mutex_, new_number(peer),
+    return std::make_unique<Side>(world_, new_number(peer),
                                   [to, peer, main = world_->main](
                                       std::size_t at, int count, std::uint32_t number, MPI_Request* request) {
                                     return MPI_Recv_init(to + at, count, MPI_BYTE, peer, tag_of(number), main,
@@ -182,14 +182,14 @@ class MpiPointToPoint final : public PointToPoint {
     return world_->thread_level >= MPI_THREAD_MULTIPLE && is_word("HOSTLESS_QUEUE_PROGRESS", "thread");
   }
   void give_up() noexcept override {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     if (world_->usable()) world_->break_off();
   }
 
  private:
   // That this rank has not used with `peer`, in all that was opened over the transport.
   std::uint32_t new_number(int peer) {
-    std::lock_guard const lock(*mutex_);
+    std::lock_guard const lock(world_->point_mutex);
     int* most = nullptr;
     int flag = 0;
     MPI_Comm_get_attr(world_->main, MPI_TAG_UB, static_cast<void*>(&most), &flag);
@@ -234,8 +234,7 @@ class MpiPointToPoint final : public PointToPoint {
   }
 
   std::shared_ptr<World> world_;
-  std::uint32_t opening_;
-  std::shared_ptr<std::mutex> mutex_ = std::make_shared<std::mutex>();
+  std::uint32_t opening_ = 0;
   std::vector<Told> told_;
 };
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,8 @@ class World {
   std::atomic<bool> broken{false};  ///< threads that progress queues look at it too
   bool crowded = false;  ///< more ranks than cores on this node: whoever polls in vain gives its core away
   std::vector<Slot> slots;
-  // Of point-to-point messages, over all openings; guarded by theirs.
+  // Of point-to-point messages, over all openings.
+  std::mutex point_mutex;  ///< of their calls of MPI, and of what follows
   std::uint32_t opened = 0;
   std::map<int, std::uint32_t> next_number;                ///< by source
   std::deque<std::pair<std::uint32_t, Note>> notes_ahead;  ///< of openings to come

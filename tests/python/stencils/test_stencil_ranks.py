@@ -71,6 +71,19 @@ def test_keywords_in_another_order_on_another_rank():
     assert hostless.run_threads(4, body) == [True] * 4
 
 
+@pytest.mark.parametrize("one, other", [
+    (dict(tolerance=0), dict(tolerance=-0.0)), (dict(tolerance=np.float64(0.5), every=np.int32(2)), dict(tolerance=0.5, every=2)),
+    (dict(ranks_along=[2, 1]), dict(ranks_along=(np.int64(2), 1))), (dict(boundary="periodic"), dict(boundary=("periodic", "periodic"))),
+    (dict(depth=np.int64(2)), dict(depth=2)), (dict(boundary=["neumann", "periodic"]), dict(boundary=("neumann", "periodic")))])
+def test_equal_values_of_other_types_on_another_rank(one, other):
+    def body(comm):
+        how = other if comm.rank == 1 else one
+        along = {key: how[key] for key in ("boundary", "ranks_along") if key in how}
+        mine = start(heat().box(SHAPE, comm, **along))
+        return heat().run(mine, 2, comm=comm, shape=SHAPE, **how).steps
+    assert hostless.run_threads(2, body) == [2, 2]
+
+
 def refused(ranks, body, text, kind=hostless.UsageError):
     """All ranks raise it, so that nobody waits for one that has gone."""
     raised = []

@@ -227,6 +227,15 @@ std::string refusal(std::function<void(Transport&, ExchangePlan const&, Field co
   return said[0];
 }
 
+TEST(GpuExchange, ATransportThatThereIsNotOnOneRankIsRefusedOnAll) {
+  EXPECT_EQ(refusal([](Transport& transport, ExchangePlan const& plan, Field const& field) {
+              GpuExchangeOptions options{GpuTransport::host, patience, -1};
+              if (transport.group().rank() == 1) options.transport = static_cast<GpuTransport>(100);
+              GpuExchange const e(transport, plan, {field}, options);
+            }),
+            "GPU transport number 100 (none has it). Use one of gpu_transports().");
+}
+
 TEST(GpuExchange, WhatDoesNotFitIsRefusedOnAllRanks) {
   auto const expect = [](std::string const& said, std::string const& words) {
     EXPECT_NE(said.find(words), std::string::npos) << said;

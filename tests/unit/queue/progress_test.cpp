@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "hostless/queue/queue.hpp"
@@ -169,6 +170,32 @@ TEST(QueueProgress, WhatCameBeforeTheLastWordIsTaken) {
   EXPECT_TRUE(has_come);
   EXPECT_EQ(loop.in, loop.out);
   library.at_hear = nullptr;
+}
+
+// Memory that runs out, say: it neither ends the queue's thread nor comes out of somebody else's call.
+TEST(QueueProgress, WhatIsNoErrorIsThrownByTheQueuesWait) {
+  for (bool const by_thread : {false, true}) {
+    PlayedLibrary library(by_thread);
+    Loop loop(library);
+    Queue queue;
+    std::array<Request*, 2> const both{&loop.send, &loop.receive};
+    library.at_start = [] { throw std::bad_alloc(); };
+    queue.enqueue_start(both);
+    queue.enqueue_wait(both);
+    EXPECT_THROW(queue.wait(), std::bad_alloc);
+    EXPECT_THROW(queue.wait(), Error);
+    EXPECT_TRUE(loop.send.status().lost);
+  }
+  PlayedLibrary library(false);
+  Loop loop(library);
+  Queue queue, other;
+  std::array<Request*, 2> const both{&loop.send, &loop.receive};
+  int looks = 0;
+  library.lets_arrive = [&]() -> bool { return ++looks > 1 ? throw std::bad_alloc() : false; };
+  queue.enqueue_start(both);
+  queue.enqueue_wait(both);
+  EXPECT_NO_THROW(other.test());
+  EXPECT_THROW(queue.wait(), std::bad_alloc);
 }
 
 }  // namespace
