@@ -35,7 +35,7 @@ typedef enum hostless_datatype {
   HOSTLESS_DATA_BYTE = 4
 } hostless_datatype;
 
-/* Of an all-reduce. In the order of ranks: equal bits on all. */
+/* Of an all-reduce. In the order of ranks: equal bits on all. Of numbers with a NaN the minimum and maximum are NaN. */
 typedef enum hostless_reduction {
   HOSTLESS_SUM = 0,
   HOSTLESS_PRODUCT = 1,

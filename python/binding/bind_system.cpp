@@ -277,7 +277,7 @@ void bind_system(nb::module_& module) {
   bind_making(type);
   bind_solving(type);
   type.def("say_copied", &System::say_copied, nb::arg("bytes"), nb::arg("seconds") = 0.0)
-      .def("close", &System::close)
+      .def("close", &System::close, nb::arg("leaving") = false)
       .def_prop_ro("closed", &System::closed)
       .def_prop_ro("rows", &System::rows)
       .def_prop_ro("first_row", &System::first_row)

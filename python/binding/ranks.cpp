@@ -133,10 +133,19 @@ void Ranks::let_go() noexcept {
   owned.reset();
 }
 
-void Ranks::close() {
+void Ranks::close(bool leaving) {
   if (ended() || !is_here()) return;
   if (busy_) refuse("this rank is at work in another thread (it cannot end). Close it afterwards.");
-  let_go();
+  if (!leaving) return let_go();
+  struct AtEnd {
+    Ranks& ranks;
+    ~AtEnd() { ranks.let_go(); }
+  };
+  try {
+    AtEnd const at_end{*this};
+    throw Error(ErrorCode::aborted, "an exception of Python's has left these ranks.");
+  } catch (Error const&) {  // transports see it pass by, as they would see one of C++
+  }
 }
 
 void Ranks::end() noexcept {
@@ -237,7 +246,7 @@ void bind_ranks(nb::module_& module) {
       .def("common", &Ranks::common, nb::arg("mine"),
            "A number of all ranks that is not -2; -1 where they differ, or one has -1. Collective.")
       .def("barrier", &Ranks::barrier, "Waits for all ranks. Collective.")
-      .def("close", &Ranks::close)
+      .def("close", &Ranks::close, nb::arg("leaving") = false)
       .def_prop_ro("ended", &Ranks::ended)
       .def_prop_ro("rank", &Ranks::rank, "The number of this rank, from 0 on.")
       .def_prop_ro("size", &Ranks::size, "How many ranks there are.");

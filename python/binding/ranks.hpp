@@ -78,9 +78,10 @@ class Ranks {
   std::int64_t common(std::int64_t mine);
   static constexpr std::int64_t none = -1, indifferent = -2;
   void barrier();
-  /// Everything that is bound lets go, then the transport goes: of MPI collective, and waited for.
+  /// Everything that is bound lets go, then the transport goes: of MPI collective, and waited for, but where
+  /// this rank is `leaving` by an exception: the others may be anywhere, and are told a second later.
   /// Errors  usage  at work in another thread
-  void close();
+  void close(bool leaving);
   /// The same at the end of a function of run_threads: waits for other threads that it may have given its
   /// rank to, which see that it ends.
   void end() noexcept;

@@ -307,8 +307,8 @@ void System::update_values(GpuRows const& rows, bool same_bits) {
   team_->run([&](Transport& transport) { rank_of(transport).matrix->update_gpu_rows(rows, same_bits); });
 }
 
-void System::close() {
-  team_->close_unless_running();
+void System::close(bool leaving) {
+  team_->close_unless_running(leaving);
   drop_callable();
 }
 

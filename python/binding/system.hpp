@@ -74,7 +74,7 @@ class System {
   /// The same pattern with other values.
   void update_values(Arrays const& arrays);
   void update_values(GpuRows const& rows, bool same_bits);
-  void close();
+  void close(bool leaving);
   bool closed() const { return team_->closed(); }
 
   std::int64_t rows() const { return last_row_ - first_row_; }  ///< of this process

@@ -74,6 +74,8 @@ ThreadTeam::ThreadTeam(std::function<std::unique_ptr<Transport>()> open, Job at_
   begin([this, open_it = std::move(open)] {
     auto const transport = open_it();
     serve(*transport);
+    if (leaving_)  // the transport sees it pass by, as it would see one of C++
+      throw Error(ErrorCode::aborted, "an exception of Python's has left the ranks.");
   });
 }
 
@@ -254,10 +256,14 @@ void ThreadTeam::fail() {
   std::rethrow_exception(chosen);
 }
 
-void ThreadTeam::close_unless_running() {
+void ThreadTeam::close_unless_running(bool leaving) {
   if (running_ && is_here())
     throw Error(ErrorCode::usage,
                 "the matrix is at work in another thread (its ranks cannot end). Close it afterwards.");
+  if (is_here()) {
+    std::lock_guard const hold(mutex_);
+    leaving_ = leaving;
+  }
   close();
 }
 

@@ -58,8 +58,10 @@ class ThreadTeam {
   std::string why_stopped() const;
   /// Ends the ranks; nothing can be run any more. Not while a job runs.
   void close() noexcept;
-  /// Errors  usage  another thread's job runs
-  void close_unless_running();
+  /// leaving  an exception has taken this rank from the others: a transport of processes gives them a second to
+  ///          come to its end, then tells them
+  /// Errors   usage  another thread's job runs
+  void close_unless_running(bool leaving);
   bool closed() const { return closing_; }
   /// False in a process that was forked from the one with the ranks: there nothing may be destroyed, since
   /// locks and waits of threads that did not come along would never end.
@@ -80,7 +82,7 @@ class ThreadTeam {
   Job const* job_ = nullptr;
   std::uint64_t turn_ = 0;
   int working_ = 0;
-  bool closing_ = false, ended_ = false, running_ = false;
+  bool closing_ = false, leaving_ = false, ended_ = false, running_ = false;
   std::function<void()> const* asked_ = nullptr;
   std::vector<std::exception_ptr> failed_;
   std::exception_ptr raised_;  // in Python

@@ -451,15 +451,18 @@ class Matrix(Base):
 
     def close(self) -> None:
         """Ends the ranks. Everything else then raises UsageError."""
+        self._end(False)
+
+    def _end(self, leaving: bool) -> None:
         if self._system is not None:
-            self._system.close()
+            self._system.close(leaving)
             self._there = None
 
     def __enter__(self) -> "Matrix":
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        self.close()
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        self._end(kind is not None)
 
     @property
     def ranks(self) -> int:

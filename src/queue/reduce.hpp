@@ -10,7 +10,16 @@
 
 namespace hostless::queue {
 
-/// a (...) b. Integers wrap around, as MPI's do on every machine; a signed overflow would be undefined.
+template <class T>
+HOSTLESS_HOST_DEVICE bool is_nan(T value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return value != value;
+  else
+    return false;
+}
+
+/// a (...) b. Integers wrap around, as MPI's do on every machine; a signed overflow would be undefined. A NaN is the
+/// smallest and the largest, whichever rank has it, as NumPy's `minimum` and `maximum` say.
 template <class T>
 HOSTLESS_HOST_DEVICE T reduced(T a, T b, ReduceOperation operation) {
   switch (operation) {
@@ -25,9 +34,9 @@ HOSTLESS_HOST_DEVICE T reduced(T a, T b, ReduceOperation operation) {
       else
         return a * b;
     case ReduceOperation::minimum:
-      return b < a ? b : a;
+      return b >= a || is_nan(a) ? a : b;
     case ReduceOperation::maximum:
-      return a < b ? b : a;
+      return a >= b || is_nan(a) ? a : b;
   }
   return a;
 }

@@ -353,6 +353,9 @@ Result Solver::Parts::solve() {
     finish_times(result, before);
     result.message = advice(result) + word_of_checkpoint(result);
   } else {
+    if (result.status != Status::peer_lost && options.null_space_constant) project_solution();
+    if (result.status != Status::peer_lost && state.status == Status::peer_lost)
+      throw Error(ErrorCode::peer_lost, "a rank was lost before the first iteration.");
     if (result.status != Status::peer_lost) give_answer();
     finish_easily(result);
   }

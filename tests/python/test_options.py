@@ -155,6 +155,18 @@ def test_a_null_space(tmp_path):
     assert solved(A, b, null_space="none", maxiter=500)[1] != 0
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_guess_without_its_mean_where_nothing_is_iterated(ranks):
+    edges = np.diag([1.0, 2.0, -3.0, 4.0])                 # of a cycle, one of which makes a diagonal entry negative
+    around = np.eye(4) - np.roll(np.eye(4), 1, axis=1)
+    A, b, guess = around.T @ edges @ around, np.array([1.0, -1.0, 2.0, -2.0]), np.array([5.0, 6.0, 7.0, 9.0])
+    with hostless.Matrix(A, ranks=ranks) as matrix:
+        for scale, more in ((1e-200, {}), (1.0, {"preconditioner": "jacobi"})):
+            x, info, result = matrix.solve(scale * b, x0=guess, null_space="constant", full_output=True, **more)
+            assert info != 0 and result.iterations == 0 and result.status in ("breakdown", "indefinite_preconditioner")
+            assert x == pytest.approx(guess - guess.mean(), abs=1e-15)
+
+
 def test_time_is_up():
     A = hostless.generate("poisson2d", 300, contrast=1e6)
     for limit in (0.2, 2, 20):  # on a busy machine the first may be up before an iteration

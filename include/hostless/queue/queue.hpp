@@ -127,8 +127,9 @@ class Communicator {
   /// Collectives are matched by their order among collectives. A barrier's wait ends when all ranks have
   /// reached its start.
   Request barrier_init();
-  /// result [count] = from [count] of all ranks, added (...) in the order of ranks: equal bits on all. `from`
-  /// may be `result`. Costs size() - 1 messages a rank, and memory for size() + 1 times `result`.
+  /// result [count] = from [count] of all ranks, added (...) in the order of ranks: equal bits on all. The
+  /// minimum and maximum are NaN where any rank has one. `from` may be `result`. Costs size() - 1
+  /// messages a rank, and memory for size() + 1 times `result`.
   /// Errors  usage        more bytes than a memory has
   ///         environment  out of memory
   Request all_reduce_init(void const* from, void* result, std::size_t count, Datatype datatype,

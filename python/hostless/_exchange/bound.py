@@ -102,7 +102,7 @@ class OfRanks:
         self._ranks = ranks_of(comm, transport)
         self._is_of_thread = self._ranks is comm  # whose ranks are not this one's to end
         self._exchanges: Any = weakref.WeakSet()
-        self._closed = False
+        self._closed = self._is_left = False
 
     def _check_open(self) -> None:
         if self._closed:
@@ -124,7 +124,7 @@ class OfRanks:
         for exchange in list(self._exchanges):
             exchange.close()
         if not self._is_of_thread:
-            self._ranks.close()
+            self._ranks.close(self._is_left)
         self._closed = True
 
     def __enter__(self) -> Any:
@@ -134,6 +134,7 @@ class OfRanks:
         for exchange in list(self._exchanges) if kind is not None else ():
             with contextlib.suppress(Error):  # the exception on its way says more
                 exchange._bound.leave()
+        self._is_left = kind is not None  # the others may be anywhere, and are told
         self.close()
 
 

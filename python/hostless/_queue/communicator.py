@@ -102,7 +102,7 @@ class Communicator(OfRanks):
 
         send, receive  arrays of as many elements of one type: float32, float64, integers of 4 and 8 bytes (which wrap around),
                        uint8; None, or the same array: in place
-        operation      "sum", "product", "minimum", "maximum" (the last two not of uint32 and uint64)
+        operation      "sum", "product", "minimum", "maximum" (the last two not of uint32 and uint64; NaN where any rank has one)
 
         Cost: size - 1 messages a rank, and memory for size + 1 times the array. Errors: as recv_init; MachineError (memory)
         """

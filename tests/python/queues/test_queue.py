@@ -76,6 +76,24 @@ def test_ready_sends():
     assert pair(body) == [[1.0] * 5, [0.0] * 5]
 
 
+@pytest.mark.parametrize("number", [np.float32, np.float64])
+@pytest.mark.parametrize("whose", [0, 1, 2])
+def test_a_nan_of_any_rank_is_the_minimum_and_the_maximum(whose, number):
+    def reduced(comm):
+        mine = np.array([comm.rank + 1, np.nan if comm.rank == whose else comm.rank, -comm.rank], number)
+        into = {word: np.zeros_like(mine) for word in ("minimum", "maximum")}
+        with hostless.Communicator(comm) as ranks, hostless.Queue() as queue:
+            requests = [ranks.all_reduce_init(mine, array, word) for word, array in into.items()]
+            hostless.match(requests)
+            queue.enqueue_start_and_wait(requests)
+            queue.wait()
+        return into
+
+    for into in hostless.run_threads(3, reduced):
+        np.testing.assert_array_equal(into["minimum"], [1, np.nan, -2])
+        np.testing.assert_array_equal(into["maximum"], [3, np.nan, 0])
+
+
 def test_what_is_refused():
     def body(ranks, rank, queue):
         four = np.zeros(4)
