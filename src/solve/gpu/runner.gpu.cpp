@@ -114,6 +114,9 @@ RunChoice choose_automatically(Problem const& problem, Layout const& layout, Ins
 }  // namespace
 
 PartedTiles choose_parts(Problem const& problem, int tiles) {
+  // Branches of graphs of several ranks on one GPU get in each other's way for good: one that waits for another rank holds
+  // what that one's other branch would begin in (docs/decisions/0037).
+  if (problem.sharers > 1 && problem.run != RunKind::stream) return {};
   Parting const wanted = parting_wanted(std::getenv("HOSTLESS_GPU_OVERLAP"));
   PartedTiles parted = part_tiles(problem.border, tiles);
   bool const pays =

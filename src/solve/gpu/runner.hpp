@@ -67,7 +67,7 @@ RunChoice choose_phases(Problem const& problem, Layout const& layout, Instance c
                         std::string const& reason);
 
 /// With a stream endpoint: which tiles a sweep works on while the ghosts of the others travel; none
-/// where that does not pay, or what HOSTLESS_GPU_OVERLAP says.
+/// where that does not pay, or what HOSTLESS_GPU_OVERLAP says; none in graphs of ranks that share a GPU.
 PartedTiles choose_parts(Problem const& problem, int tiles);
 
 /// Adds what the run needs to the arguments.
