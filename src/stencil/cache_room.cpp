@@ -38,7 +38,8 @@ std::int64_t plain_bytes(StencilKernel const& kernel, BoxPartition const& partit
   }
   if (kernel.axes == 3) return wraps ? room.share : room.share / 2;
   if (rows_grown > 1.6) return std::numeric_limits<std::int64_t>::max();
-  return grown > 1.1 ? room.share : room.of_core.own / 2;
+  if (grown > 1.1) return room.share;
+  return wraps ? room.share / 2 : room.of_core.own / 2;
 }
 
 }  // namespace hostless

@@ -17,8 +17,9 @@ struct CacheRoom {
 CacheRoom const& cache_room();
 
 /// Bytes of a box whose steps are as fast one by one as blocked (docs/performance-cpu.md): of three axes, a step is as
-/// long about its rows as about what the last cache delivers, and an axis that wraps has halos in blocked ones alone: where
-/// those are a tenth of the cells, the last cache must be too small before it pays, and of very short rows it never does.
+/// long about its rows as about what the last cache delivers, and an axis that wraps has halos in blocked ones alone: half
+/// of the last cache must be too small before these pay, all of it where they are a tenth of the cells, and of very short
+/// rows they never do.
 std::int64_t plain_bytes(StencilKernel const& kernel, BoxPartition const& partition, CacheRoom const& room);
 
 }  // namespace hostless
