@@ -1,6 +1,7 @@
 #include "stencil/cache_room.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "hostless/machine/topology.hpp"
@@ -27,18 +28,16 @@ CacheRoom const& cache_room() {
 std::int64_t plain_bytes(StencilKernel const& kernel, BoxPartition const& partition, CacheRoom const& room) {
   Grid const& grid = partition.grid;
   bool wraps = false;
-  double grown = 1, rows_grown = 1;  // cells of a step of sixteen, in their mean
+  std::array<double, 3> grown = {1, 1, 1};  // cells of a step of sixteen, in their mean, by axis
   for (std::size_t a = 0; a < 3; ++a) {
     if (grid.boundary[a] != GridBoundary::periodic || kernel.radius[a] == 0) continue;
     wraps = true;
-    if (partition.ranks_along[a] > 1) continue;
-    rows_grown = 1 + 15.0 * kernel.radius[a] / static_cast<double>(grid.extent[a]);
-    grown *= rows_grown;
-    if (a < 2) rows_grown = 1;
+    if (partition.ranks_along[a] == 1)
+      grown[a] = 1 + 15.0 * kernel.radius[a] / static_cast<double>(grid.extent[a]);
   }
   if (kernel.axes == 3) return wraps ? room.share : room.share / 2;
-  if (rows_grown > 1.6) return std::numeric_limits<std::int64_t>::max();
-  if (grown > 1.1) return room.share;
+  if (grown[2] > 1.6) return std::numeric_limits<std::int64_t>::max();
+  if (grown[0] * grown[1] * grown[2] > 1.1) return room.share;
   return wraps ? room.share / 2 : room.of_core.own / 2;
 }
 

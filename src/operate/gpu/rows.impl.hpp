@@ -60,7 +60,7 @@ HOSTLESS_HOST_DEVICE void add_block(Value const* value, X const& x, Sum<X> (&sum
   }
 }
 
-/// Which of the diagonals that are multiplied together, from one on, lie so near that what is read of them for one
+/// Of the diagonals that are multiplied together those, up to `end`, that lie so near that what is read of them for one
 /// triangle is soon read for the other.
 struct Near {
   int begin = 0, end = 0;
@@ -107,10 +107,9 @@ HOSTLESS_HOST_DEVICE void multiply_diagonals(DiagonalsView const& a, Batch<S> co
     }
     if (a.mirrored == 3 && a.count == 7) {
       // several right-hand sides are bound by the second-level cache, and one alone leaves the first to its x
-      constexpr bool is_wide = width_of(X{}) > 1;
-      constexpr Near above = is_wide ? Near{1, 3} : Near{}, below = is_wide ? Near{1, 3} : Near{};
-      add_diagonals<B, S, 3, true, Value, above>(a, batch, 0, x, sum);
-      return add_diagonals<B, S, 4, false, Value, below>(a, batch, 3, x, sum);
+      constexpr Near nearest = width_of(X{}) > 1 ? Near{1, 3} : Near{};  // of either triangle
+      add_diagonals<B, S, 3, true, Value, nearest>(a, batch, 0, x, sum);
+      return add_diagonals<B, S, 4, false, Value, nearest>(a, batch, 3, x, sum);
     }
   }
   constexpr int together = B == 1 ? 4 : B <= 3 ? 3 : 1;
