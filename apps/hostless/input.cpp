@@ -15,15 +15,6 @@
 #include "standard_output.hpp"
 
 namespace hostless {
-namespace {
-
-std::vector<std::int64_t> sides_in(std::string const& text) {
-  auto sides = numbers_in("--size", text, std::int64_t{1});
-  if (sides.size() > 3) throw CLI::ValidationError("--size", "'" + text + "' (there are three directions)");
-  return sides;
-}
-
-}  // namespace
 
 void InputOptions::add_problem(CLI::App& command) {
   auto const has_name = [](std::string const& text) {
@@ -42,9 +33,9 @@ void InputOptions::add_problem(CLI::App& command) {
       ->check(has_name)
       ->excludes(kind);
   command.add_option_function<std::string>(
-      "--size", [this](std::string const& text) { size = sides_in(text); },
-      "Nodes in each direction: N, or NX,NY,NZ (default: 100000 in one dimension, 300 each in two, 32 in "
-      "three)");
+      "--size", [this](std::string const& text) { size = extents_in("--size", text); },
+      "Nodes in each direction: N, or NX,NY,NZ or NXxNYxNZ (default: 100000 in one dimension, 300 each in "
+      "two, 32 in three)");
   command.add_option("--scale", scale, "Shrinks a preset to about this share of its rows (default 1)");
   command.add_option(
       "--contrast", contrast,

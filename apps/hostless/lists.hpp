@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,21 @@ std::vector<T> numbers_in(std::string const& option, std::string const& text, T 
       throw CLI::ValidationError(option, problem);
     std::from_chars(word.data(), word.data() + word.size(), numbers.emplace_back());
   }
+  return numbers;
+}
+
+/// One to three whole numbers, each from 1 to `most`: 512,512 or 512x512. Throws as `numbers_in` does.
+inline std::vector<std::int64_t> extents_in(std::string const& option, std::string const& text,
+                                            std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+  std::string list = text;
+  std::replace(list.begin(), list.end(), 'x', ',');
+  auto const words = words_in(list);
+  if (std::find(words.begin(), words.end(), "") != words.end())
+    throw CLI::ValidationError(
+        option, fmt::format("'{}' (whole numbers stand between commas, or between letters x)", text));
+  auto numbers = numbers_in(option, list, std::int64_t{1}, most);
+  if (numbers.size() > 3)
+    throw CLI::ValidationError(option, fmt::format("'{}' (a grid has up to three axes)", text));
   return numbers;
 }
 

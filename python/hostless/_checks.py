@@ -157,6 +157,9 @@ def first_row_of(row_range: Any, rows: int) -> int:
 
 
 def check_communicator(comm: Any) -> None:
+    if isinstance(comm, _core.Ranks):
+        raise UsageError("comm is one that hostless.run_threads hands out (the ranks of a matrix are threads of its own). Pass the whole "
+                         f"matrix once, with ranks={comm.size} and without comm, or a communicator of mpi4py.")
     if not hasattr(comm, "py2f") or not hasattr(comm, "Is_inter"):
         raise UsageError(f"comm is {a_type(comm)} (a communicator of mpi4py is meant). Pass MPI.COMM_WORLD.")
     from mpi4py import MPI

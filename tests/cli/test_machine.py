@@ -134,6 +134,8 @@ class Machine(Command):
         self.assertIn("no data", refused.stderr)
         self.assertEqual(refused.stdout, "")
         flat = ("--size", "64,64", "--ranks", 4)
+        self.assertEqual(self.halo(*flat), self.halo("--size", "64x64", "--ranks", 4))
+        self.assertIn("letters x", self.refused(2, "machine", "halo", "--machine", "lassen", "--size", "64x", "--ranks", 4))
         self.assertEqual(self.halo(*flat)["ranks_along"], [2, 2])
         self.assertIn("64 x 64 cells in 2 x 2 boxes", self.run_it("machine", "halo", "--machine", "lassen", *flat).stdout)
         for wrong in (("--size", "1,2,3,4"), ("--size", "0"), ("--ranks", 0), ("--depth", 99), ("--memory", "disk"), ("--item-bytes", -1)):

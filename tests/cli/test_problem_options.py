@@ -19,6 +19,7 @@ class Problems(Command):
     def test_sizes(self):
         for words, rows in ((("poisson1d", "--size", "7"), 7), (("poisson2d", "--size", "4"), 16),
                             (("poisson2d", "--size", "4,5"), 20), (("poisson7", "--size", "3,4,5"), 60),
+                            (("poisson2d", "--size", "4x5"), 20), (("poisson7", "--size", "3x4,5"), 60),
                             (("elasticity-hex8", "--size", "3"), 81)):
             with self.subTest(words=words):
                 self.assertEqual(self.info("--generate", *words)["rows"], rows)
@@ -27,7 +28,7 @@ class Problems(Command):
         for kind, size in (("poisson1d", 2**40 + 1), ("poisson1d", 2**63), ("poisson1d", 2**64), ("poisson1d", 10**30),
                            ("poisson2d", f"{2**32},{2**32}"), ("poisson7", 2**31), ("elasticity-hex8", 2**20),
                            ("poisson1d", "0"), ("poisson1d", "-3"), ("poisson1d", "3,3"), ("poisson2d", "3,3,3"),
-                           ("poisson7", "3,3"), ("poisson7", "3,3,3,3"), ("poisson7", "3,"), ("poisson7", "3,x"), ("poisson7", "")):
+                           ("poisson7", "3,3"), ("poisson7", "3,3,3,3"), ("poisson7", "3,"), ("poisson7", "3,x"), ("poisson7", "3x"), ("poisson7", "x"), ("poisson7", "3X3X3"), ("poisson7", "")):
             with self.subTest(kind=kind, size=size):
                 says = self.refused(2, "info", "--generate", kind, "--size", size)
                 self.assertTrue(any(word in says for word in ("--size", "for the size of", "nx =", "overflow")), says)
@@ -135,8 +136,8 @@ class Generate(Command):
 
     def test_what_was_typed_is_told(self):
         for command in (("generate", "poisson7", "-o", "A.mtx"), ("info", "--generate", "poisson7")):
-            for size in ("x", "3,x", "4x4x4"):
-                self.assertIn(f"'{size.split(',')[-1]}'", self.refused(2, *command, "--size", size))
+            for size, told in (("x", "x"), ("3,x", "3,x"), ("3,y", "y"), ("4x4*4", "4*4"), ("4 x 4", "4 ")):
+                self.assertIn(f"'{told}'", self.refused(2, *command, "--size", size))
 
     def test_ranks_write_the_same_file(self):
         for ranks in (1, 3):

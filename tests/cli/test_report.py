@@ -49,6 +49,11 @@ class Report(Command):
             with self.subTest(words=words):
                 self.assertIn("See hostless report --help", self.refused(2, "report", *words))
 
+    def test_help_names_what_it_takes(self):
+        says = self.run_it("report", "--help").stdout
+        for command in ("solve", "stencil", "plan", "bench solve"):
+            self.assertIn(f"`{command}`", says)
+
     def test_which_python(self):
         self.fake("path/python3")
         path = {"PATH": f"{self.folder / 'path'}{os.pathsep}{os.environ['PATH']}", "HOSTLESS_PYTHON": ""}

@@ -112,6 +112,19 @@ def test_cg_takes_it(poisson):
             hostless.cg(matrix, b, ranks=3)
 
 
+def test_ranks_that_are_threads_are_its_own(poisson):
+    rows = poisson.shape[0]
+
+    def body(comm):
+        first, last = (rows * rank // comm.size for rank in (comm.rank, comm.rank + 1))
+        for use in (hostless.cg, lambda A, b, **where: hostless.Matrix(A, **where)):
+            with pytest.raises(hostless.UsageError, match="comm is one that hostless.run_threads .* ranks=3 and without comm"):
+                use(poisson[first:last], np.ones(last - first), comm=comm, row_range=(first, last))
+        return True
+
+    assert hostless.run_threads(3, body) == [True] * 3
+
+
 def test_a_closed_one_says_so(poisson):
     matrix = hostless.Matrix(poisson, ranks=2)
     matrix.close()

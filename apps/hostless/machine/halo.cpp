@@ -127,13 +127,8 @@ void add_machine_halo(CLI::App& machine, std::function<int()>& work) {
       "halo", "What the halo of a grid in boxes costs by every route, for any number of ranks");
   c->add_option("--machine", o->machine, "A name of `machine list`, or a file")->required();
   c->add_option_function<std::string>(
-       "--size",
-       [o](std::string const& text) {
-         o->size = numbers_in("--size", text, std::int64_t{1}, most_side);
-         if (o->size.size() > 3)
-           throw CLI::ValidationError("--size", fmt::format("'{}' (a grid has up to three axes)", text));
-       },
-       "Cells along each axis, the last one contiguous: N, or N,N, or N,N,N")
+       "--size", [o](std::string const& text) { o->size = extents_in("--size", text, most_side); },
+       "Cells along each axis, the last one contiguous: N, or N,N, or N,N,N (64x64 too)")
       ->required();
   c->add_option("--ranks", o->ranks, "A box each")->required()->check(whole_number(1, most_ranks));
   c->add_option("--ranks-per-node", o->ranks_per_node,

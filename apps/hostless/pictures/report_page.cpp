@@ -29,8 +29,9 @@ void add_report(CLI::App& app, std::function<int()>& work) {
   auto o = std::make_shared<PageOptions>();
   CLI::App* c = app.add_subcommand("report", "One HTML page of JSON results: tables and pictures");
   c->footer("Needs the Python package of hostless with matplotlib and jinja2.");
-  c->add_option("files", o->files,
-                "JSON files of `solve`, `plan` and `bench solve`; several results stand side by side")
+  c->add_option(
+       "files", o->files,
+       "JSON files of `solve`, `stencil`, `plan` and `bench solve`; several results stand side by side")
       ->required();
   c->add_option("-o,--output", o->output, "The page; - for standard output")->capture_default_str();
   c->add_option("--title", o->title, "Of the page [made from the results]");

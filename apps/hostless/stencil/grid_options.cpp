@@ -25,23 +25,8 @@ namespace {
 
 constexpr std::int64_t most_cells = std::int64_t{1} << 53;
 
-// 512,512 and 512x512.
-std::vector<std::int64_t> numbers_between(std::string const& option, std::string const& text,
-                                          std::int64_t most) {
-  std::string list = text;
-  std::replace(list.begin(), list.end(), 'x', ',');
-  auto const words = words_in(list);
-  if (std::find(words.begin(), words.end(), "") != words.end())
-    throw CLI::ValidationError(
-        option, fmt::format("'{}' (whole numbers stand between commas, or between letters x)", text));
-  auto numbers = numbers_in(option, list, std::int64_t{1}, most);
-  if (numbers.size() > 3)
-    throw CLI::ValidationError(option, fmt::format("'{}' (an array has up to three axes)", text));
-  return numbers;
-}
-
 std::vector<std::int64_t> size_in(std::string const& text) {
-  auto const size = numbers_between("--size", text, most_cells);
+  auto const size = extents_in("--size", text, most_cells);
   std::int64_t cells = 1;
   for (std::int64_t const extent : size) {
     if (extent > most_cells / cells)
@@ -210,7 +195,7 @@ void DealtOptions::add(CLI::App& command) {
       [this](std::string const& text) {
         constexpr std::int64_t most = 1 << 24;
         ranks_along.clear();
-        for (std::int64_t const n : numbers_between("--ranks-along", text, most))
+        for (std::int64_t const n : extents_in("--ranks-along", text, most))
           ranks_along.push_back(static_cast<int>(n));
       },
       "Boxes along each axis, as 4x2 [chosen: least surface]");
