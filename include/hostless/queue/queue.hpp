@@ -99,7 +99,8 @@ class Communicator {
   /// requests are those of queues of the type nccl, of one at a time; the first one of the same ranks connects
   /// them, a second or more, within the first wait of a solve. What two ranks have between them is matched by one
   /// call on either side and waited for as a whole (docs/howto/queue.md). A loss ends it for all its ranks.
-  /// Errors  usage                  the transport carries nothing between two ranks alone; HOSTLESS_QUEUE_...
+  /// Errors  usage                  another one of this transport is there; it carries nothing between two ranks
+  ///                                alone; HOSTLESS_QUEUE_...
   ///                                that mean nothing; `by` says something else, or nccl or peer without a GPU
   ///         environment            there is no such GPU, or none can be used; no NCCL, or it fails
   ///         QueueError unsupported a GPU between ranks that are processes; by nccl two ranks with one GPU
