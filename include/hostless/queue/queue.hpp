@@ -211,10 +211,11 @@ class Queue {
 
  private:
   friend class QueueHalo;
-  /// Starts `early`, does `between`, which enqueues, starts `late` and waits for `waits`; accepted or refused as a
-  /// whole.
+  /// Starts `early`, does `between`, starts `late`, waits for `waits` and does `behind`; both of these enqueue. Accepted or
+  /// refused as a whole; on a stream by parts, where memory runs out or the GPU fails between two of them.
   void enqueue_step(std::span<Request* const> early, std::function<void()> const& between,
-                    std::span<Request* const> late, std::span<Request* const> waits);
+                    std::span<Request* const> late, std::span<Request* const> waits,
+                    std::function<void()> const& behind);
   std::shared_ptr<queue::QueueState> state_;
 };
 
