@@ -57,9 +57,10 @@ std::unique_ptr<PointToPoint> opened(std::optional<TakenTransport>& mine, Transp
 TakenTransport::TakenTransport(Transport const& transport) : transport_(&transport) {
   std::lock_guard const lock(taken().mutex);
   if (!taken().transports.insert(transport_).second)
-    throw Error(ErrorCode::usage,
-                "a second communicator of one transport (it would hear what ranks tell the first one). Use that "
-                "one, of which come any number of requests, or let it go before.");
+    throw Error(
+        ErrorCode::usage,
+        "a second communicator of one transport (it would hear what ranks tell the first one). Use that "
+        "one, of which come any number of requests, or let it go before.");
 }
 TakenTransport::~TakenTransport() {
   std::lock_guard const lock(taken().mutex);

@@ -110,7 +110,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     std::uint64_t serial = 0;
   };
   std::mutex mutex_;
-  Group& group_;                         ///< of the transport, which outlives the communicator
+  Group& group_;  ///< of the transport, which outlives the communicator
   std::optional<TakenTransport> taken_;
   std::unique_ptr<PointToPoint> point_;  ///< empty: closed
   int rank_, size_, gpu_;

@@ -115,9 +115,9 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   std::thread thread_;
   std::atomic<bool> by_calls_{false};  ///< not by the thread
 
-  std::mutex run_mutex_;        // whoever does the work
-  KnownRequests known_;         ///< all that were ever started here
-  std::uint64_t enqueued_ = 0;  ///< of the caller's thread
+  std::mutex run_mutex_;                   // whoever does the work
+  KnownRequests known_;                    ///< all that were ever started here
+  std::uint64_t enqueued_ = 0;             ///< of the caller's thread
   std::vector<Item>* gathered_ = nullptr;  ///< of it too: what is enqueued together
   std::atomic<std::uint64_t> done_{0};
   std::atomic<bool> is_lost_{false};

@@ -157,7 +157,8 @@ TEST_P(HaloWithoutMemory, AStepIsAcceptedOrRefusedAsAWhole) {
       queue.enqueue_function([&] {
         while (!goes_on.load()) std::this_thread::yield();
       });
-      is_tried = without(number, [&] { is_accepted = has_memory([&] { halo.enqueue_gather(queue, only); }); });
+      is_tried =
+          without(number, [&] { is_accepted = has_memory([&] { halo.enqueue_gather(queue, only); }); });
       goes_on.store(true);
       is_done = has_memory([&] { queue.wait(); });
       EXPECT_TRUE(is_done);
