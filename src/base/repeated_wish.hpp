@@ -17,7 +17,10 @@ class RepeatedWish {
   Heard hear() noexcept {
     timespec clock{};
     clock_gettime(CLOCK_MONOTONIC, &clock);
-    std::int64_t const now = clock.tv_sec * second_ns + clock.tv_nsec + 1;
+    return hear_at(clock.tv_sec * second_ns + clock.tv_nsec + 1);
+  }
+  /// now: in nanoseconds, not 0, of a clock that does not go back
+  Heard hear_at(std::int64_t now) noexcept {
     std::int64_t before = 0;
     if (at_.compare_exchange_strong(before, now)) return Heard::first;
     if (now - before <= second_ns) return Heard::again;

@@ -172,8 +172,9 @@ std::array<int, 3> least_surface(Grid const& grid, std::array<int, 3> radius, in
                  [](std::int64_t extent) { return extent > 1; });
     if (axes.empty()) axes.push_back(1);
     throw Error(ErrorCode::usage,
-                fmt::format("{} for a grid of {} cells (no {} boxes have a cell each). Use fewer ranks.",
-                            counted(ranks, "rank"), fmt::join(axes, " x "), ranks));
+                fmt::format("{} for a grid of {} {} (no {} boxes have a cell each). Use fewer ranks.",
+                            counted(ranks, "rank"), fmt::join(axes, " x "),
+                            axes == std::vector<std::int64_t>{1} ? "cell" : "cells", ranks));
   }
   return best;
 }

@@ -45,6 +45,7 @@ void CommunicatorState::close() noexcept {
   unjoined_.clear();
   others_.clear();
   point_.reset();
+  taken_.reset();
 }
 
 // Over a library notes that nobody takes are left to its end, which complains of them.

@@ -1,6 +1,7 @@
 #include "queue/communicator_state.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/variable.hpp"
 #include "hostless/base/environment.hpp"
@@ -18,6 +19,15 @@ One take_first(std::map<OfferKey, std::deque<One>>& all,
   return first;
 }
 
+struct Taken {
+  std::mutex mutex;
+  std::set<Transport const*> transports;
+};
+Taken& taken() {
+  static Taken* const here = new Taken;  // outlives whatever ends with the process
+  return *here;
+}
+
 // Before anything is open, whose end others hear of.
 void check_and_prepare(Transport& transport, int gpu) {
   if (gpu < Communicator::no_gpu)
@@ -30,8 +40,12 @@ void check_and_prepare(Transport& transport, int gpu) {
         "that are threads of one process). Use ranks that are threads, or the host's requests.");
   if (gpu >= 0) gpu::message_library().prepare(gpu);
 }
-std::unique_ptr<PointToPoint> opened(Transport& transport, int gpu, bool in_groups) {
-  auto const ready = [&] { check_and_prepare(transport, gpu); };
+std::unique_ptr<PointToPoint> opened(std::optional<TakenTransport>& mine, Transport& transport, int gpu,
+                                     bool in_groups) {
+  auto const ready = [&] {
+    mine.emplace(transport);
+    check_and_prepare(transport, gpu);
+  };
   in_groups ? transport.group().together(ready) : ready();
   auto point = transport.point_to_point();
   if (point->rank() == 0) tell_unknown_variables();
@@ -40,9 +54,22 @@ std::unique_ptr<PointToPoint> opened(Transport& transport, int gpu, bool in_grou
 
 }  // namespace
 
+TakenTransport::TakenTransport(Transport const& transport) : transport_(&transport) {
+  std::lock_guard const lock(taken().mutex);
+  if (!taken().transports.insert(transport_).second)
+    throw Error(
+        ErrorCode::usage,
+        "a second communicator of one transport (it would hear what ranks tell the first one). Use that "
+        "one, of which come any number of requests, or let it go before.");
+}
+TakenTransport::~TakenTransport() {
+  std::lock_guard const lock(taken().mutex);
+  taken().transports.erase(transport_);
+}
+
 CommunicatorState::CommunicatorState(Transport& transport, int gpu, bool in_groups)
     : group_(transport.group()),
-      point_(opened(transport, gpu, in_groups)),
+      point_(opened(taken_, transport, gpu, in_groups)),
       rank_(point_->rank()),
       size_(point_->size()),
       gpu_(gpu),

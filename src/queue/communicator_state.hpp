@@ -22,9 +22,24 @@ namespace hostless::queue {
 /// Whoever waits for a side that will not come is told, where memory is shared.
 void tell_gone(Offer const& other);
 
+/// A transport while a communicator of it is open: no second one may be, since their ends of its PointToPoint are told
+/// apart by how many there were before.
+class TakenTransport {
+ public:
+  /// Errors  usage  it has one
+  explicit TakenTransport(Transport const& transport);
+  TakenTransport(TakenTransport const&) = delete;
+  TakenTransport& operator=(TakenTransport const&) = delete;
+  ~TakenTransport();
+
+ private:
+  Transport const* transport_;
+};
+
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
  public:
   /// in_groups: messages between GPUs move in groups; then collective.
+  /// Errors  usage  another one of the transport is open
   CommunicatorState(Transport& transport, int gpu, bool in_groups);
 
   int rank() const { return rank_; }
@@ -95,7 +110,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     std::uint64_t serial = 0;
   };
   std::mutex mutex_;
-  Group& group_;                         ///< of the transport, which outlives the communicator
+  Group& group_;  ///< of the transport, which outlives the communicator
+  std::optional<TakenTransport> taken_;
   std::unique_ptr<PointToPoint> point_;  ///< empty: closed
   int rank_, size_, gpu_;
   bool shares_memory_, may_progress_by_thread_;

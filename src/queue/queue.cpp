@@ -306,11 +306,12 @@ void Queue::enqueue_start(std::span<Request* const> requests) { enqueue_start_an
 
 void Queue::enqueue_start_and_wait(std::span<Request* const> starts, std::span<Request* const> waits) {
   enqueue_step(
-      {}, [] {}, starts, waits);
+      {}, [] {}, starts, waits, [] {});
 }
 
 void Queue::enqueue_step(std::span<Request* const> early, std::function<void()> const& between,
-                         std::span<Request* const> late, std::span<Request* const> waits) {
+                         std::span<Request* const> late, std::span<Request* const> waits,
+                         std::function<void()> const& behind) {
   refuse_in_function("a start");
   std::vector<Request*> all(early.begin(), early.end());
   all.insert(all.end(), late.begin(), late.end());
@@ -327,13 +328,21 @@ void Queue::enqueue_step(std::span<Request* const> early, std::function<void()> 
   }
   auto const first_late = states.begin() + static_cast<std::ptrdiff_t>(early.size());
   auto left_out = states.begin();
+  bool is_waited_for = false;
   try {
-    if (!early.empty()) state_->enqueue_start({states.begin(), first_late});
-    left_out = first_late;
-    between();
-    state_->enqueue_start_and_wait({first_late, states.end()}, awaited);
+    state_->enqueue_together([&] {
+      if (!early.empty()) state_->enqueue_start({states.begin(), first_late});
+      left_out = first_late;
+      between();
+      state_->enqueue_start_and_wait({first_late, states.end()}, awaited);
+      left_out = states.end();
+      is_waited_for = true;
+      behind();
+    });
   } catch (...) {
+    if (state_->gpu() < 0) left_out = states.begin(), is_waited_for = false;  // nothing of it is in
     take_back_start(*state_, {left_out, states.end()});
+    if (is_waited_for) forget_started(*state_, awaited);
     throw;
   }
   forget_started(*state_, awaited);

@@ -1,6 +1,7 @@
 #include "queue/queue_state.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -57,6 +58,11 @@ QueueState::~QueueState() {
 
 // All of them or none, also where memory runs out. What is in does not throw any more.
 void QueueState::add(std::span<Item> more) {
+  if (gathered_ != nullptr) {
+    gathered_->insert(gathered_->end(), std::make_move_iterator(more.begin()),
+                      std::make_move_iterator(more.end()));
+    return;
+  }
   bool const needs_calls = std::any_of(more.begin(), more.end(), [](Item const& item) {
     return std::any_of(item.requests.begin(), item.requests.end(),
                        [](auto const& request) { return !request->communicator->may_progress_by_thread(); });

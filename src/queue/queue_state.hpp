@@ -43,6 +43,20 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   void enqueue_function(std::function<void()> work);
   /// By a kernel of the stream, or a function. keeps: what owns its arrays, or nothing
   void enqueue_pass(std::shared_ptr<HaloJob const> job, std::shared_ptr<void const> keeps);
+  /// What `calls` of this queue enqueues is in as a whole, or nothing of it; a stream has each as it is called.
+  template <class Calls>
+  void enqueue_together(Calls const& calls) {
+    if (stream_work_) return calls();
+    struct Gathering {
+      QueueState& queue;
+      std::vector<Item> items{};
+      explicit Gathering(QueueState& of) : queue(of) { queue.gathered_ = &items; }
+      ~Gathering() { queue.gathered_ = nullptr; }
+    } gathering(*this);
+    calls();
+    gathered_ = nullptr;
+    if (!gathering.items.empty()) add(std::span(gathering.items));
+  }
   bool is_done() const {
     return stream_work_ ? stream_work_->is_done() : done_.load(std::memory_order_acquire) == enqueued_;
   }
@@ -101,9 +115,10 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   std::thread thread_;
   std::atomic<bool> by_calls_{false};  ///< not by the thread
 
-  std::mutex run_mutex_;        // whoever does the work
-  KnownRequests known_;         ///< all that were ever started here
-  std::uint64_t enqueued_ = 0;  ///< of the caller's thread
+  std::mutex run_mutex_;                   // whoever does the work
+  KnownRequests known_;                    ///< all that were ever started here
+  std::uint64_t enqueued_ = 0;             ///< of the caller's thread
+  std::vector<Item>* gathered_ = nullptr;  ///< of it too: what is enqueued together
   std::atomic<std::uint64_t> done_{0};
   std::atomic<bool> is_lost_{false};
   std::exception_ptr thrown_;

@@ -14,6 +14,9 @@
 namespace hostless {
 namespace {
 
+// Of |b - A x| / |b|: |A| |x| >= |b|, whatever A is; above it nobody here knows the end.
+constexpr double end_of_digits = 4e-15;
+
 std::string condition_of(Result const& result) {
   if (!std::isfinite(result.condition_estimate)) return {};
   return fmt::format(" (condition at least {:.1e})", result.condition_estimate);
@@ -85,8 +88,6 @@ std::string Solver::Parts::more_iterations(Result const& result) const {
 
 std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
   constexpr double beyond_rounding = 1e-8;
-  constexpr double end_of_digits =
-      4e-15;  // |A| |x| >= |b|, whatever A is; above it nobody here knows the end
   std::string text = fmt::format(
       "restarts from the true residual gain nothing any more: |b - A x| / |b| stays at {:.1e}{}. ",
       result.true_relative_residual, condition_of(result));
@@ -258,6 +259,11 @@ std::string Solver::Parts::advice(Result const& result) {
 std::string Solver::Parts::advice_by_status(Result const& result) {
   switch (state.status) {
     case Status::iteration_limit:
+      if (result.true_relative_residual <= end_of_digits)
+        return fmt::format(
+            "the limit of {} came first, and |b - A x| / |b| is {:.1e}: that is as far as fp64 goes. Raise "
+            "the tolerance.",
+            counted(state.limit, "iteration"), result.true_relative_residual);
       return fmt::format("the limit of {} came first{}. {}, or try {}.", counted(state.limit, "iteration"),
                          condition_of(result), more_iterations(result), other_preconditioner()) +
              advice_on_convection();

@@ -25,7 +25,7 @@ constexpr std::uint64_t format_version = 9;
 constexpr std::int64_t word_bytes = 8;
 constexpr std::size_t identity_words = 14, members = 21, state_words = members + State::values;
 constexpr std::int64_t step_words = sizeof(StepRecord) / sizeof(std::uint64_t);
-static_assert(sizeof(SolveControl) == 160 && sizeof(State) == sizeof(SolveControl) + 8 * State::values,
+static_assert(sizeof(SolveControl) == 168 && sizeof(State) == sizeof(SolveControl) + 8 * State::values,
               "a new member belongs into each_member, or among those that it leaves out");
 constexpr std::size_t fields_word = CheckpointWords::identity + identity_words,
                       history_word = fields_word + 1;

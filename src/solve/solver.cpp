@@ -169,6 +169,7 @@ void Solver::Parts::start_state() {
   state = first_state(options, bound.upper);
   state.target = target_of(options, std::sqrt(b_square));
   state.propose_at = std::max(state.target, useless_below * std::sqrt(b_square));
+  state.resolved_at = std::numeric_limits<double>::epsilon() * std::sqrt(b_square);
   state.limit = limit();
   state.projects = options.null_space_constant;
   state.history = history.data();

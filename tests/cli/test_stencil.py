@@ -274,6 +274,7 @@ class Refused(Stencil):
                 ((*self.heat, *size, "--ranks-per-node", -1), ("--ranks-per-node", "'-1'")),
                 ((*self.heat, *size, "--block-steps", 2, "--depth", 1), ("2 steps in one pass, 1 between",)),
                 ((*self.heat, "--size", "1x5", "--ranks", 6), ("6 ranks for a grid of 5 cells",)),
+                ((*self.heat, "--size", "1x1", "--ranks", 2), ("2 ranks for a grid of 1 cell (",)),
                 ((*self.heat, "--size", "x"), ("--size", "'x'")),
                 ((*self.heat, "--size", "512x"), ("--size", "'512x'")),
                 ((*self.heat, "--size", "9x9", "--ranks-along", "2x,"), ("--ranks-along", "'2x,'")),

@@ -318,7 +318,7 @@ class TestRefused:
         "ghosts": (lambda: [(np.zeros(4), np.zeros((3, 1)))], {}, hostless.UsageError, "fields\\[0\\], ghosts has the shape \\(3, 1\\)"),
         "a number": (lambda: [(np.float64(3), np.zeros(2))], {}, hostless.UsageError, "fields\\[0\\], owned has the shape \\(\\)"),
         "gaps": (lambda: [(np.zeros(8)[::2], np.zeros(2))], {}, hostless.UsageError, "fields\\[0\\], owned has gaps"),
-        "columns first": (lambda: [(np.zeros((4, 3), order="F"), np.zeros((2, 3)))], {}, hostless.UsageError, "has gaps"),
+        "columns first": (lambda: [(np.zeros((4, 3), order="F"), np.zeros((2, 3)))], {}, hostless.UsageError, "owned is in Fortran order"),
         "read-only": (lambda: [(np.zeros(4), TestRefused.READ_ONLY)], {}, hostless.UsageError, "fields\\[0\\], ghosts is read-only"),
         "bytes": (lambda: [(b"abcd", b"ab")], {}, hostless.UsageError, "ghosts is read-only"),
         "types": (lambda: [(np.zeros(4), np.zeros(2, np.float32))], {}, hostless.UsageError, "float64\\[\\], ghosts float32\\[\\]"),

@@ -14,8 +14,8 @@ enum class Status : std::int32_t {
   indefinite_preconditioner,  ///< r' M r <= 0: the preconditioner is not positive definite
   not_finite,                 ///< NaN or infinity in A, b or x0, or overflow: scale the system
   breakdown,                  ///< a divisor is exactly zero: A is singular, or the numbers underflow
-  stagnated,                  ///< three restarts in a row did not halve the true residual, or rounding x to
-                              ///< fp32 lost what had converged
+  stagnated,                  ///< three restarts in a row did not halve the true residual, it grew from
+                              ///< rounding level, or rounding x to fp32 lost what had converged
   diverged,                   ///< the true residual grew beyond SolveOptions::divergence_limit
   peer_lost,                  ///< a rank died or stayed silent past the deadline
   aborted  ///< asked to stop (signal, callback, time limit); x is of the last complete iteration

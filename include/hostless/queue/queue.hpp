@@ -99,7 +99,8 @@ class Communicator {
   /// requests are those of queues of the type nccl, of one at a time; the first one of the same ranks connects
   /// them, a second or more, within the first wait of a solve. What two ranks have between them is matched by one
   /// call on either side and waited for as a whole (docs/howto/queue.md). A loss ends it for all its ranks.
-  /// Errors  usage                  the transport carries nothing between two ranks alone; HOSTLESS_QUEUE_...
+  /// Errors  usage                  another one of this transport is there; it carries nothing between two ranks
+  ///                                alone; HOSTLESS_QUEUE_...
   ///                                that mean nothing; `by` says something else, or nccl or peer without a GPU
   ///         environment            there is no such GPU, or none can be used; no NCCL, or it fails
   ///         QueueError unsupported a GPU between ranks that are processes; by nccl two ranks with one GPU
@@ -210,10 +211,11 @@ class Queue {
 
  private:
   friend class QueueHalo;
-  /// Starts `early`, does `between`, which enqueues, starts `late` and waits for `waits`; accepted or refused as a
-  /// whole.
+  /// Starts `early`, does `between`, starts `late`, waits for `waits` and does `behind`; both of these enqueue. Accepted or
+  /// refused as a whole; on a stream by parts, where memory runs out or the GPU fails between two of them.
   void enqueue_step(std::span<Request* const> early, std::function<void()> const& between,
-                    std::span<Request* const> late, std::span<Request* const> waits);
+                    std::span<Request* const> late, std::span<Request* const> waits,
+                    std::function<void()> const& behind);
   std::shared_ptr<queue::QueueState> state_;
 };
 

@@ -39,6 +39,7 @@ struct SolveControl {
   double target = 0;  ///< max(rtol |b|, atol), on norms, not squares
   double propose_at =
       0;  ///< >= target: where the recurrence asks for the true residual, however small target is
+  double resolved_at = 0;         ///< spacing of fp64 times |b|: a target below it is met by luck alone
   double growth_limit = 1e10;     ///< SolveOptions::divergence_limit
   std::int64_t limit = 0;         ///< max_iterations
   std::int64_t pause_at = -1;     ///< leave with `paused` after this iteration, or the next that can be left

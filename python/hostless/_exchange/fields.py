@@ -119,6 +119,21 @@ def _is_dense(shape: tuple, strides: tuple, step: int) -> bool:
     return True
 
 
+def check_dense(array: Array, what: str, moved: str) -> None:
+    """UsageError, unless its bytes lie as C has them. moved: what of it, and how, for people"""
+    if array.is_dense:
+        return
+    shape, strides, step = array.shape, array.strides, array.element_bytes
+    apart = [(abs(stride), size) for stride, size in zip(strides, shape) if size != 1]
+    if not _is_dense(*zip(*((size, stride) for stride, size in sorted(apart, reverse=True))), step):
+        matter = "has gaps between its " + moved.split()[0]
+    elif any(stride < 0 for stride, size in zip(strides, shape) if size != 1):
+        matter = "runs backwards in memory"
+    else:
+        matter = "is in Fortran order" if _is_dense(shape[::-1], strides[::-1], step) else "has its axes in another order than C"
+    raise UsageError(f"{what} {matter} ({moved} as one piece of memory, the last axis fastest). Pass a C-contiguous array.")
+
+
 def stream_of(given: Any) -> int:
     """The number of a stream: of CuPy, torch, Numba, or one with __cuda_stream__; a number is one already."""
     if isinstance(given, int) and not isinstance(given, bool):
@@ -255,9 +270,7 @@ def _check_items(array: Array, what: str, items: int) -> None:
 
 def _check(array: Array, what: str, items: int, writes: bool) -> None:
     _check_items(array, what, items)
-    if not array.is_dense:
-        raise UsageError(f"{what} has gaps between its items (they are read and written as one piece of memory). Pass a "
-                         "C-contiguous array.")
+    check_dense(array, what, "items are read and written")
     if writes and not array.is_writable:
         raise UsageError(f"{what} is read-only, or autograd follows it (the exchange writes there). Pass an array that may be "
                          "written.")

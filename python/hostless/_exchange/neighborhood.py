@@ -11,7 +11,7 @@ from .. import _core
 from ..errors import UsageError, counted
 from .bound import Bound, OfRanks, agreed, bind_words, check_carrier
 from .plan import integers, plan_words
-from .fields import Array, array_of
+from .fields import Array, array_of, check_dense
 
 
 class Collective(Bound):
@@ -159,9 +159,7 @@ def _side(given: tuple, what: str, neighbours: int, writes: bool, has_axis: bool
 
 
 def _check(array: Array, what: str, writes: bool) -> None:
-    if not array.is_dense:
-        raise UsageError(f"{what} has gaps between its items (they are read and written as one piece of memory). Pass a "
-                         "C-contiguous array.")
+    check_dense(array, what, "items are read and written")
     if writes and not array.is_writable:
         raise UsageError(f"{what} is read-only, or autograd follows it (the collective writes there). Pass an array that may be "
                          "written.")

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from .. import _core
 from .._exchange.bound import OfRanks, agreed
-from .._exchange.fields import Array, array_of
+from .._exchange.fields import Array, array_of, check_dense
 from .._rows import small, word
 from ..errors import QueueError, UsageError
 from .request import Request
@@ -137,8 +137,7 @@ class Communicator(OfRanks):
 
     def _array(self, thing: Any, what: str, writes: bool) -> Array:
         array = array_of(thing, what)
-        if not array.is_dense:
-            raise UsageError(f"{what} has gaps between its elements (it is moved as one piece of memory). Pass a C-contiguous array.")
+        check_dense(array, what, "elements are moved")
         return self._within_reach(array, what, writes)
 
     def _within_reach(self, array: Array, what: str, writes: bool) -> Array:

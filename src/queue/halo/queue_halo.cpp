@@ -68,8 +68,8 @@ class QueueHalo::State {
     append(next, set.sends);
     append(waits, set.receives);
     queue.enqueue_step(
-        first, [&] { pass(queue, prepared, out, step.keeps); }, next, waits);
-    pass(queue, prepared, in, step.keeps);
+        first, [&] { pass(queue, prepared, out, step.keeps); }, next, waits,
+        [&] { pass(queue, prepared, in, step.keeps); });
     is_in_run_ = ready_ && !step.ends_run;
     if (is_in_run_) turn_ = 1 - turn_;
   }

@@ -140,6 +140,8 @@ struct ConvergenceTest {
       s.useless_restarts = sqrt(s.rr) <= 0.5 * sqrt(s.best_true_residual) ? 0 : s.useless_restarts + 1;
       if (s.rr < s.best_true_residual) s.best_true_residual = s.rr;
     }
+    bool const at_rounding = is_at_rounding(s);
+    if (at_rounding) keep_near_best(s);
     s.replace_at = s.rounded ? replaced_share * sqrt(s.rr) : 0.0;
     s.wants_true_residual = false;
     if (!is_finite(s.rr) || !is_known_finite(s)) {
@@ -150,6 +152,8 @@ struct ConvergenceTest {
       s.status = Status::aborted;
     } else if (s.iteration >= s.limit) {
       s.status = Status::iteration_limit;
+    } else if (at_rounding && sqrt(s.rr) > s.growth_at) {
+      s.status = Status::stagnated;
     } else if (sqrt(s.rr) > s.growth_at) {
       s.status = Status::diverged;
     } else if (s.useless_restarts >= 3) {
@@ -169,6 +173,20 @@ struct ConvergenceTest {
   }
 
  private:
+  // Less is asked than fp64 tells apart from |b|, and an x was so good that what rounding leaves in r may be outside of A's
+  // range: no step takes that away, and the r of bicgstab would grow along it until it has diverged.
+  HOSTLESS_HOST_DEVICE static bool is_at_rounding(State const& s) {
+    constexpr double spacing = 0x1p-52;  // resolved_at over |b|
+    return s.target < s.resolved_at && s.best_true_residual <= s.resolved_at * s.resolved_at / spacing;
+  }
+  // Steps may still halve that residual. Rounding leaves the spacing of the largest r on the way: how often it is that is
+  // how much r grows where steps do get there.
+  HOSTLESS_HOST_DEVICE static void keep_near_best(State& s) {
+    constexpr double least = 4;
+    double const best = sqrt(s.best_true_residual), growth = best / s.resolved_at;
+    double const most = best * (growth > least ? growth : least);
+    if (most < s.growth_at) s.growth_at = most;
+  }
   // Of (r, M r), where it is known here.
   HOSTLESS_HOST_DEVICE static bool is_known_finite(State const& s) {
     if constexpr (positive == ScalarIndex::none) {

@@ -103,7 +103,7 @@ PAIR = pair()
 REFUSED = {
     "both places": (lambda: [pair(), (np.zeros(4), np.zeros(2))], hostless.UsageError, "the processor and of a GPU"),
     "gaps": (lambda: [(cupy.asarray(np.zeros(8)).view_of(0, (4,), (16,)), PAIR[1])], hostless.UsageError, "fields\\[0\\], owned has gaps"),
-    "backwards": (lambda: [(PAIR[0].view_of(24, (4,), (-8,)), PAIR[1])], hostless.UsageError, "fields\\[0\\], owned has gaps"),
+    "backwards": (lambda: [(PAIR[0].view_of(24, (4,), (-8,)), PAIR[1])], hostless.UsageError, "fields\\[0\\], owned runs backwards"),
     "read-only": (lambda: [(PAIR[0], Interface(PAIR[1], data=(PAIR[1].ptr, True)))], hostless.UsageError, "fields\\[0\\], ghosts is read-only"),
     "a mask": (lambda: [(PAIR[0], Interface(PAIR[1], mask=PAIR[0]))], hostless.UsageError, "fields\\[0\\], ghosts has a mask"),
     "objects": (lambda: [(Interface(PAIR[0], typestr="|O"), PAIR[1])], TypeError, "fields\\[0\\], owned has a type"),

@@ -230,24 +230,49 @@ TEST(QueueMatching, WhatIsMissingIsTold) {
   }
 }
 
-// Of the right rank and the wrong tag.
+// A second one would number its notes as the other ranks' first one does.
+TEST(QueueMatching, ATransportHasOneCommunicatorAtATime) {
+  run_with_threads_transport(2, [](Transport& t) {
+    for (int time = 0; time < 2; ++time) {
+      Communicator communicator(t);
+      EXPECT_EQ(text_of_error(ErrorCode::usage, [&] { Communicator const second(t); })
+                    .find("a second communicator of one transport"),
+                0u);
+      std::vector<std::byte> buffer(8, std::byte{1});
+      int const rank = t.group().rank();
+      Request request =
+          rank == 0 ? communicator.receive_init(buffer, 1, 0) : communicator.send_init(buffer, 0, 0);
+      match_one(request);  // of the first one on both
+      t.group().barrier();
+      request.free();
+    }
+  });
+}
+
+// Of the right rank and the wrong tag. One waits while the other's offer stands: who is late finds it withdrawn.
 TEST(QueueMatching, WhatWasOfferedInsteadIsTold) {
   run_with_threads_transport(2, [](Transport& t) {
-    Communicator communicator(t);
-    communicator.set_limit(0.5);
-    std::vector<std::byte> buffer(8);
     int const rank = t.group().rank();
-    Request request =
-        rank == 0 ? communicator.receive_init(buffer, 1, 0) : communicator.send_init(buffer, 0, 1);
-    Request* const one = &request;
-    Request begun = begin_match({&one, 1});
-    t.group().barrier();
-    std::string const said = text_of_error(ErrorCode::peer_lost, [&] { begun.wait(); });
-    EXPECT_NE(said.find(rank == 0 ? "a receive from rank 1 with tag 0 (rank 1 has offered one with tag 1)"
-                                  : "a send to rank 0 with tag 1 (rank 0 has offered one with tag 0)"),
-              std::string::npos)
-        << said;
-    t.group().barrier();
+    std::vector<std::byte> buffer(8);
+    for (int const waiting : {0, 1}) {
+      Communicator communicator(t);
+      Request request =
+          rank == 0 ? communicator.receive_init(buffer, 1, 0) : communicator.send_init(buffer, 0, 1);
+      Request* const one = &request;
+      Request begun = begin_match({&one, 1});
+      communicator.set_limit(0.1);
+      t.group().barrier();
+      if (rank != waiting) t.group().barrier();
+      std::string const said = text_of_error(ErrorCode::peer_lost, [&] { begun.wait(); });
+      if (rank == waiting) {
+        EXPECT_NE(said.find(rank == 0 ? "a receive from rank 1 with tag 0 (rank 1 has offered one with tag 1)"
+                                      : "a send to rank 0 with tag 1 (rank 0 has offered one with tag 0)"),
+                  std::string::npos)
+            << said;
+        t.group().barrier();
+      }
+      t.group().barrier();
+    }
   });
 }
 

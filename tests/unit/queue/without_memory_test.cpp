@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <new>
 #include <string>
+#include <thread>
 
 #include "counted_memory.hpp"
+#include "hostless/queue/halo.hpp"
 #include "hostless/queue/queue.hpp"
 #include "played_library.hpp"
 #include "queue/communicator_state.hpp"
@@ -111,6 +114,73 @@ std::string name_of(testing::TestParamInfo<Case> const& one) {
   return std::string(one.param.by_thread ? "ByThread" : "ByCalls") + ways[static_cast<int>(one.param.way)];
 }
 INSTANTIATE_TEST_SUITE_P(Queues, QueueWithoutMemory, testing::ValuesIn(cases), name_of);
+
+/// A grid of one box of 2 x 2 cells that is its own neighbour, with its halo.
+struct Torus {
+  Torus() {
+    for (std::size_t y : {1u, 2u})
+      for (std::size_t x : {1u, 2u}) cells[y][x] = static_cast<double>(1 + 2 * (y - 1) + (x - 1));
+  }
+  bool is_filled() const {
+    for (std::size_t y = 0; y < 4; ++y)
+      for (std::size_t x = 0; x < 4; ++x)
+        if (cells[y][x] != cells[1 + (y + 1) % 2][1 + (x + 1) % 2]) return false;
+    return true;
+  }
+  std::array<std::array<double, 4>, 4> cells{};
+};
+
+class HaloWithoutMemory : public testing::TestWithParam<bool> {};
+
+// Of a step that was refused nothing is started, and the next one is as if it had not been.
+TEST_P(HaloWithoutMemory, AStepIsAcceptedOrRefusedAsAWhole) {
+  int refused = 0;
+  bool is_tried = true;
+  for (std::int64_t number = 1; is_tried; ++number) {
+    SCOPED_TRACE("allocation " + std::to_string(number));
+    run_with_threads_transport(1, [&](Transport& transport) {
+      Communicator communicator(transport);
+      Torus torus;
+      HaloGrid grid;
+      grid.ranks = {1, 1};
+      grid.periodic = {true, true};
+      grid.size = {2, 2};
+      QueueHalo halo(communicator, grid, {{torus.cells.data(), sizeof(double), Datatype::f64}},
+                     {.ready = GetParam()});
+      Queue queue;
+      queue.enqueue_function([] {});  // its thread takes memory too
+      queue.wait();
+      bool is_accepted = false, is_done = false;
+      HaloStep const only{.ends_run = true};
+      // a function holds the work up until the memory is back: whose work takes some is tried above
+      std::atomic<bool> goes_on{false};
+      queue.enqueue_function([&] {
+        while (!goes_on.load()) std::this_thread::yield();
+      });
+      is_tried =
+          without(number, [&] { is_accepted = has_memory([&] { halo.enqueue_gather(queue, only); }); });
+      goes_on.store(true);
+      is_done = has_memory([&] { queue.wait(); });
+      EXPECT_TRUE(is_done);
+      if (!is_accepted) {
+        ++refused;
+        if (!GetParam()) {
+          EXPECT_TRUE(queue.is_idle()) << "something is started";
+        }
+        EXPECT_FALSE(torus.is_filled());
+        halo.enqueue_gather(queue, only);
+        queue.wait();
+      }
+      EXPECT_TRUE(torus.is_filled());
+      EXPECT_TRUE(queue.is_idle());
+    });
+  }
+  EXPECT_GT(refused, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Queues, HaloWithoutMemory, testing::Bool(), [](auto const& one) {
+  return std::string(one.param ? "ReadySends" : "StandardSends");
+});
 
 }  // namespace
 }  // namespace hostless::test

@@ -176,5 +176,34 @@ TEST(ConvergenceTest, ThreeUselessRestartsInARowStagnate) {
   EXPECT_EQ(s.best_true_residual, 0.2 * 0.2);
 }
 
+// Less is asked than fp64 tells apart from |b| = 1: an x that was accurate is not lost.
+TEST(ConvergenceTest, GrowthFromWhatRoundingLeavesStagnates) {
+  constexpr double spacing = 0x1p-52;
+  auto const after = [&](State& s, double residual) {
+    s.rr = residual * residual;
+    s.value[cg::rz] = 1;
+    return (s = tested(s)).status;
+  };
+  for (double const best : {2 * spacing, 1024 * spacing}) {
+    State s = iterating();
+    s.target = 0;
+    s.resolved_at = spacing;
+    EXPECT_EQ(after(s, best), Status::running);
+    EXPECT_DOUBLE_EQ(s.growth_at, best * (best < 4 * spacing ? 4 : best / spacing));
+    State next = s;
+    EXPECT_EQ(after(next, best / 4), Status::running);  // steps may still make it smaller
+    EXPECT_EQ(after(s, 1.1 * s.growth_at), Status::stagnated);
+  }
+  State s = iterating();
+  double const growth_at = s.growth_at;
+  s.target = 0;
+  s.resolved_at = spacing;
+  EXPECT_EQ(after(s, 1e-7), Status::running);  // too much for rounding alone
+  EXPECT_EQ(s.growth_at, growth_at);
+  s.target = spacing;  // may be met
+  EXPECT_EQ(after(s, 2 * spacing), Status::running);
+  EXPECT_EQ(s.growth_at, growth_at);
+}
+
 }  // namespace
 }  // namespace hostless
