@@ -141,8 +141,14 @@ class CompositeStream final : public StreamEndpoint {
   void reach(StreamQueue& queue, int phase) override {
     if (between_) between_->endpoint().reach(queue, phase);
   }
+  // NCCL first: what another rank of this process gives up with it holds the driver until this rank's kernels have left.
   void abort() noexcept override {
-    each([](StreamEndpoint& one) { one.abort(); });
+    end_waits();
+    if (between_) between_->endpoint().abort();
+    inside_.endpoint().abort();
+  }
+  void end_waits() noexcept override {
+    each([](StreamEndpoint& one) { one.end_waits(); });
   }
   void settle() noexcept override {
     each([](StreamEndpoint& one) { one.settle(); });

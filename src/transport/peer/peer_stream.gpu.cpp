@@ -176,8 +176,9 @@ class PeerStream final : public StreamEndpoint {
     clear();
     std::fill(sent_.begin(), sent_.end(), 0);
   }
+  void end_waits() noexcept override { ended_.host() = 1; }
   void abort() noexcept override {
-    ended_.host() = 1;
+    end_waits();
     was_lost_ = true;
     if (!std::exchange(is_connected_, false)) return;
     LivingMemory::of_this_process().look([this](auto const& lives) {
@@ -274,7 +275,9 @@ class PeerStream final : public StreamEndpoint {
     void* parameters[] = {&call};
     constexpr double longest_s = 1;
     try {
-      side_.emplace();  // not before: ranks that share a GPU have few queues of its to share
+      // not before: ranks that share a GPU have few queues of its to share; and no second one, for it waits in the
+      // driver where another rank of the process gives its messages up
+      if (!side_) side_.emplace();
       (void)HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&poison_peers_kernel), dim3(1),
                                        dim3(block_threads), parameters, 0, side_->get());
       static_cast<void>(side_->wait_until(Deadline::after(longest_s)));

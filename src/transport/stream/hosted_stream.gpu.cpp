@@ -144,6 +144,10 @@ void HostedStream::connect(UniqueId const&, std::byte*) {
 
 void HostedStream::abort() noexcept {
   is_connected_ = false;
+  end_waits();
+}
+
+void HostedStream::end_waits() noexcept {
   ended_.host() = 1;
   answer_.host() = poisoned_signal;
 }

@@ -33,6 +33,7 @@ class HostedStream : public StreamEndpoint {
   void connect(UniqueId const&, std::byte* field) override;
   bool is_connected() const override { return is_connected_; }
   void abort() noexcept override;
+  void end_waits() noexcept override;
   Served poll() override;
   std::int64_t bytes() const override { return static_cast<std::int64_t>(everyone_.bytes()); }
   bool guards_hold() const override {

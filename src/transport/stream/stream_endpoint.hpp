@@ -79,6 +79,8 @@ class StreamEndpoint {
   /// Takes kernels that wait for a lost rank off the GPU. `settle` follows when all streams are done and
   /// recorded graphs are gone.
   virtual void abort() noexcept {}
+  /// What of `abort` needs no call of the driver, which may wait for another rank of this process.
+  virtual void end_waits() noexcept {}
   virtual void settle() noexcept {}
   /// Where kernels ask the host to carry: moves what they have asked on without waiting for other ranks,
   /// whose messages have limits of their own. Whoever launches or waits calls this or the next now and then.
