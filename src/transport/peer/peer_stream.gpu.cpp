@@ -273,7 +273,7 @@ class PeerStream final : public StreamEndpoint {
       if (std::byte* const base = base_[static_cast<std::size_t>(other)]; other != rank_ && lives(base))
         call.signals[other] = reinterpret_cast<std::uint64_t*>(base + offsets_.signal(0, 0, rank_));
     void* parameters[] = {&call};
-    constexpr double longest_s = 1;
+    constexpr double longest_s = 0.5;
     try {
       // not before: ranks that share a GPU have few queues of its to share; and no second one, for it waits in the
       // driver where another rank of the process gives its messages up
