@@ -237,7 +237,8 @@ TEST_P(GpuTransports, LostRanksAreFoundByAll) {
       run_with_threads_transport(ranks, [&](Transport& transport) {
         PeersCase here(transport, a, gpu, whole);
         for (int victim = 0; victim < ranks; ++victim)
-          for (std::uint32_t look : {2u, 3u, 5u}) here.lose(victim, {0, look}, deadline_s);
+          for (std::uint32_t look : {2u, 3u, 5u})
+            here.lose(victim, {0, look}, deadline_s, is_by_nccl(GetParam().transport) ? deadline_s : 0);
       });
     }
   }
@@ -259,7 +260,7 @@ TEST_P(GpuTransports, ManyHangs) {
     run_with_threads_transport(ranks, [&](Transport& transport) {
       PeersCase here(transport, a, gpu, whole);
       for (Hang const& hang : random_hangs(all / static_cast<int>(counts.size()), ranks, 1, 2, 5))
-        here.lose(hang.victim, hang.silence, deadline_s);
+        here.lose(hang.victim, hang.silence, deadline_s, is_by_nccl(GetParam().transport) ? deadline_s : 0);
     });
   }
 }
