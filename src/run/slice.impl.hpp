@@ -27,11 +27,14 @@ namespace hostless::host {
 constexpr int accumulators = Tiling::accumulators;
 constexpr int widest_block = 6;
 constexpr int chunk_rows = accumulators * widest_block;
+/// Block rows of several right-hand sides that are multiplied at once: so few that what memory delivers and takes
+/// between the products of one step and the next is under way while they are computed (decision 0017).
+constexpr int step_block_rows = LocalMatrix::step_of_sides, step_rows = step_block_rows * widest_block;
 
 /// The accumulators of one slice.
 template <int K>
 struct Accumulators {
-  double value[K == 0 ? 1 : K][accumulators];
+  alignas(64) double value[K == 0 ? 1 : K][accumulators];
   int width;  // of their tree, 0 of none
 
   HOSTLESS_HOST_DEVICE void begin(int used) {
@@ -107,6 +110,20 @@ HOSTLESS_HOST_DEVICE void chunk(State const& state, std::int64_t first_row, int 
   }
 }
 
+/// The same of a step of several right-hand sides. Whole ones of rows that are independent have a length that the
+/// compiler knows: what a loop of another one costs before and behind its vectors was as much as these.
+template <int K, int B, class Body, class... Views>
+HOSTLESS_HOST_DEVICE void chunk_of_step(State const& state, std::int64_t first_row, int block_rows, int b,
+                                        Accumulators<K>& sum, int at, Body const& body, Views... views) {
+  if constexpr (B == 1) {
+    if (block_rows == step_block_rows && b == 1)
+      return chunk<K, 1>(state, first_row, step_block_rows, 1, sum, at, body, views...);
+    if (block_rows == step_block_rows && b == 3)
+      return chunk<K, 1>(state, first_row, step_block_rows, 3, sum, at, body, views...);
+  }
+  chunk<K, B>(state, first_row, block_rows, b, sum, at, body, views...);
+}
+
 template <int K, int B, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void rows_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
                                         Body const& body, Views... views) {
@@ -153,10 +170,6 @@ struct Multiplied {
   /// The matrix is read once for all of them.
   bool is_wide() const { return count > 1 && shares_matrix; }
 };
-
-/// Block rows of several right-hand sides that are multiplied at once: so few that what memory delivers and takes
-/// between the products of one step and the next is under way while they are computed (decision 0017).
-constexpr int step_block_rows = LocalMatrix::step_of_sides, step_rows = step_block_rows * widest_block;
 
 /// The products of a step for all columns, the matrix read once for several.
 inline void multiply_all(Multiplied const& p, int slice, std::int64_t block_row, int block_rows,
@@ -211,13 +224,17 @@ struct WaitingRows {
   /// Rows from `row` on, which is where those that wait end.
   RowsToStore from(std::int64_t row) { return {values, row - count}; }
   /// Stores those that wait: whole lines, and where no others come, all.
-  void store(double* field, std::int64_t row, bool are_last) {
+  void store(double* field, std::int64_t row, bool are_last, LinesPastCaches lines) {
     double* const to = field + row - count;
-    auto const in_line =
-        static_cast<int>(reinterpret_cast<std::uintptr_t>(to + count) / sizeof(double) % line_values);
-    int const left = are_last ? 0 : std::min(in_line, count);
-    store_past_caches(to, values, count - left);
-    std::copy_n(values + count - left, left, values);
+    int left = 0;
+    if (!are_last && begins_line(to)) {  // as all but a column's first
+      left = count % static_cast<int>(line_values);
+      lines(to, values, count - left);
+    } else {
+      if (!are_last) left = std::min(place_in_line(to + count), count);
+      store_past_caches(to, values, count - left, lines);
+    }
+    for (int k = 0; k < left; ++k) values[k] = values[count - left + k];
     count = left;
   }
 };
@@ -232,8 +249,8 @@ HOSTLESS_HOST_DEVICE auto step_view(View const& view, std::int64_t offset, std::
 }
 template <class View>
 HOSTLESS_HOST_DEVICE void store_waiting(View const& view, std::int64_t offset, std::int64_t row,
-                                        bool are_last, WaitingRows& waiting) {
-  if constexpr (std::is_same_v<View, Filled>) waiting.store(view.values + offset, row, are_last);
+                                        bool are_last, WaitingRows& waiting, LinesPastCaches lines) {
+  if constexpr (std::is_same_v<View, Filled>) waiting.store(view.values + offset, row, are_last, lines);
 }
 
 /// What a sweep does beside its products: nothing.
@@ -249,6 +266,7 @@ HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* p
   Accumulators<K> sum[most_columns];
   alignas(64) double product[most_columns][step_rows];
   WaitingRows waiting[past_caches ? most_columns : 1];
+  [[maybe_unused]] LinesPastCaches const lines = lines_past_caches();
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
   for (int c = 0; c < p.count; ++c)
     sum[c].begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
@@ -263,9 +281,9 @@ HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* p
         State const state = *p.column[c].state;
         std::int64_t const offset = p.column[c].offset;
         WaitingRows& rows = waiting[past_caches ? c : 0];
-        if constexpr (past_caches) (store_waiting(views, offset, row, false, rows), ...);
-        chunk<K, B>(state, row, block_rows, t.block, sum[c], at, in_column(body, offset),
-                    Product{product[c], row}, step_view<past_caches>(views, offset, row, &rows)...);
+        if constexpr (past_caches) (store_waiting(views, offset, row, false, rows, lines), ...);
+        chunk_of_step<K, B>(state, row, block_rows, t.block, sum[c], at, in_column(body, offset),
+                            Product{product[c], row}, step_view<past_caches>(views, offset, row, &rows)...);
         if constexpr (past_caches) rows.count += block_rows * t.block;
       }
       between.between((in_slot - at + step_block_rows - 1) / step_block_rows);
@@ -273,7 +291,7 @@ HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* p
   }
   for (int c = 0; c < p.count; ++c) {
     if constexpr (past_caches)
-      (store_waiting(views, p.column[c].offset, last * t.block, true, waiting[c]), ...);
+      (store_waiting(views, p.column[c].offset, last * t.block, true, waiting[c], lines), ...);
     sum[c].finish(partial + p.column[c].number * p.partials_apart);
   }
 }
