@@ -14,7 +14,7 @@ namespace hostless {
 /// Values of a cache line.
 constexpr std::int64_t line_values = 8;
 
-inline int place_in_line(double const* value) {
+inline int values_into_line(double const* value) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(value) / sizeof(double) % line_values);
 }
 inline bool begins_line(double const* value) { return reinterpret_cast<std::uintptr_t>(value) % 64 == 0; }

@@ -231,7 +231,7 @@ struct WaitingRows {
       left = count % static_cast<int>(line_values);
       lines(to, values, count - left);
     } else {
-      if (!are_last) left = std::min(place_in_line(to + count), count);
+      if (!are_last) left = std::min(values_into_line(to + count), count);
       store_past_caches(to, values, count - left, lines);
     }
     for (int k = 0; k < left; ++k) values[k] = values[count - left + k];
