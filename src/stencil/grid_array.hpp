@@ -11,7 +11,7 @@ namespace hostless {
 
 /// One array over a box and a halo around it, rows of the last axis contiguous; cells are named by their
 /// numbers in the whole grid. A row's first cell of the box begins a cache line, or the first one behind those that stay as
-/// given: what is stored does then.
+/// given: what is stored does then. Not of rows of half a line and less, several of which share one.
 class GridArray {
  public:
   GridArray() = default;
