@@ -78,8 +78,7 @@ struct PackedRows {
   inline __attribute__((always_inline)) void update_planes(In const& in, Out const& out,
                                                            CellBlock const& block,
                                                            std::int64_t to_plane) const {
-    std::int64_t const begin =
-        line_begin<V>(out[0]);  // of the other rows too: long ones are whole lines apart
+    std::int64_t const begin = line_begin<V>(out[0]);  // of the other rows too: long ones are lines apart
     for (std::int64_t left = block.rows, offset = 0; left > 0; --left, offset += block.out_stride) {
       auto const use = [&](auto pack, std::int64_t first, auto at_end) __attribute__((always_inline)) {
         keep_planes<decltype(pack), planes>(
