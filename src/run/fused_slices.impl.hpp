@@ -49,18 +49,10 @@ constexpr std::int64_t fetched_ahead = 512;
 /// Fields of several columns beside the direction that is multiplied are more streams than a processor fetches ahead
 /// by itself. Inlined whatever the compiler thinks: GCC drops calls of what only fetches.
 __attribute__((always_inline)) inline void fetch_rows(double const* field, std::int64_t first, int count) {
-  std::uintptr_t const at =
+  std::uintptr_t at =
       reinterpret_cast<std::uintptr_t>(field) + static_cast<std::uintptr_t>(first) * sizeof(double);
-  auto const fetch = [at](int row) __attribute__((always_inline)) {
-    __builtin_prefetch(reinterpret_cast<void const*>(at + static_cast<std::uintptr_t>(row) * sizeof(double)),
-                       0, 2);
-  };
-  if (count == step_block_rows) {  // as long as mostly: no loop is left
-#pragma GCC unroll 8
-    for (int row = 0; row < step_block_rows; row += line_values) fetch(row);
-  } else {
-    for (int row = 0; row < count; row += line_values) fetch(row);
-  }
+  for (int row = 0; row < count; row += line_values, at += line_values * sizeof(double))
+    __builtin_prefetch(reinterpret_cast<void const*>(at), 0, 2);
 }
 
 /// p by the body, of the columns whose gate is open; x first, where it is owed of what is overwritten.

@@ -110,16 +110,14 @@ HOSTLESS_HOST_DEVICE void chunk(State const& state, std::int64_t first_row, int 
   }
 }
 
-/// The same of a step of several right-hand sides. Whole ones of rows that are independent have a length that the
-/// compiler knows: what a loop of another one costs before and behind its vectors was as much as these.
+/// The same of a step of several right-hand sides. Whole ones of blocks of one have a length that the compiler knows: what
+/// a loop of another one costs before and behind its vectors was as much as these.
 template <int K, int B, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void chunk_of_step(State const& state, std::int64_t first_row, int block_rows, int b,
                                         Accumulators<K>& sum, int at, Body const& body, Views... views) {
   if constexpr (B == 1) {
     if (block_rows == step_block_rows && b == 1)
       return chunk<K, 1>(state, first_row, step_block_rows, 1, sum, at, body, views...);
-    if (block_rows == step_block_rows && b == 3)
-      return chunk<K, 1>(state, first_row, step_block_rows, 3, sum, at, body, views...);
   }
   chunk<K, B>(state, first_row, block_rows, b, sum, at, body, views...);
 }
@@ -226,15 +224,9 @@ struct WaitingRows {
   /// Stores those that wait: whole lines, and where no others come, all.
   void store(double* field, std::int64_t row, bool are_last, LinesPastCaches lines) {
     double* const to = field + row - count;
-    int left = 0;
-    if (!are_last && begins_line(to)) {  // as all but a column's first
-      left = count % static_cast<int>(line_values);
-      lines(to, values, count - left);
-    } else {
-      if (!are_last) left = std::min(values_into_line(to + count), count);
-      store_past_caches(to, values, count - left, lines);
-    }
-    for (int k = 0; k < left; ++k) values[k] = values[count - left + k];
+    int const left = are_last ? 0 : std::min(values_into_line(to + count), count);
+    store_past_caches(to, values, count - left, lines);
+    std::copy_n(values + count - left, left, values);
     count = left;
   }
 };
