@@ -121,7 +121,10 @@ class PeersCase {
     group.barrier();
     // Before ranks have met again: what is recorded holds pointers of the matrix.
     if (silence.barrier % 2 != 0) matrix_.update_values(share_.offset, share_.column, share_.value);
-    EXPECT_EQ(run().difference(expected_), "") << "afterwards; " << what;
+    auto const again = Clock::now();
+    contract::Outcome const afterwards = run();
+    double const took = std::chrono::duration<double>(Clock::now() - again).count();
+    EXPECT_EQ(afterwards.difference(expected_), "") << "afterwards, in " << took << " s; " << what;
     group.barrier();
   }
 
