@@ -16,17 +16,20 @@ namespace hostless::avx2 {
 /// nothing is gained; on a Zen 5 fetching the farthest of near ones alone takes a twentieth longer).
 constexpr int x_ahead = 2 * group_block_rows, x_far_ahead = 2 * Tiling::accumulators;
 HOSTLESS_VECTOR void fetch_x_ahead(double const* x) {
-  if (nta_misses_second_cache) {
+  if (is_intel) {
     fetch_into_both<group_block_rows * 8>(ahead_of(x, x_ahead * 8));
   } else {
     fetch_into_second<group_block_rows * 8>(ahead_of(x, x_far_ahead * 8));
   }
 }
+/// The other triangle's values as far before are in the second cache no more when their turn comes again.
+constexpr std::int32_t far_mirrored = 8192;
 /// Values of diagonal k, and x along it, for groups to come.
 template <int W>
 HOSTLESS_VECTOR void fetch_diagonal(Diagonal const* diagonal, std::int32_t k, double const* value,
                                     RightHandSides const& of) {
-  if (diagonal[k].mirrored == 0) fetch_shared_ahead<group_block_rows * 8>(value + diagonal[k].low);
+  if (diagonal[k].mirrored == 0 || diagonal[k].low < -far_mirrored)
+    fetch_ahead<group_block_rows * 8>(value + diagonal[k].low);
   if (k > 0 && diagonal[k].first - diagonal[k - 1].first <= x_ahead) return;
   HOSTLESS_UNROLLED
   for (int w = 0; w < W; ++w) fetch_x_ahead(of.x[w] + diagonal[k].first);
@@ -87,7 +90,7 @@ HOSTLESS_VECTOR void listed_of_sides(MatrixView const& a, SellGroup const& group
       for (std::int64_t k = 0; k < group.width; ++k) {
         std::int64_t const at = (k * b + j) * group_block_rows + lane;
         double const* const value = a.value + group.value + at;
-        if (lane == 0) fetch_shared_ahead<group_block_rows * 8>(value);
+        if (lane == 0) fetch_ahead<group_block_rows * 8>(value);
         HOSTLESS_UNROLLED
         for (int i = 0; i < together; ++i)
           sum[i] =

@@ -77,7 +77,7 @@ HOSTLESS_VECTOR void halved_slot_of_sides(MatrixView const& a, BlockRows rows, C
     }
     for (std::int64_t k = rows.start[block_row]; k < rows.start[block_row + 1]; ++k) {
       double const* const block = rows.value + k * b * b;
-      fetch_shared_ahead<b * b * 8>(block);
+      fetch_ahead<b * b * 8>(block);
       std::int64_t const at = column[k];
       if (column.once(k)) {
         add_block_twice<b>(block, from, at, own, waiting_of_sides<b>(a, of.ring, at), sum);
@@ -99,7 +99,7 @@ HOSTLESS_VECTOR void far_blocks_of_sides(MatrixView const& a, FarRange far, Righ
     HOSTLESS_UNROLLED
     for (int i = 0; i < b; ++i) sum[i] = _mm256_setzero_pd();
     for (std::int64_t k = h.far_start[f]; k < h.far_start[f + 1]; ++k) {
-      fetch_shared_ahead<b * b * 8>(h.far_value + k * b * b);
+      fetch_ahead<b * b * 8>(h.far_value + k * b * b);
       add_block_of_sides<b>(h.far_value + k * b * b, FromVectors<b>{of.x}, h.far_column[k], sum);
     }
     double* const to = waiting_of_sides<b>(a, of.ring, h.far_block_row[f]);
@@ -144,7 +144,7 @@ HOSTLESS_VECTOR void bsr_slot_of_sides(BlockRows rows, Column column, From const
     HOSTLESS_UNROLLED
     for (int i = 0; i < b; ++i) sum[i] = _mm256_setzero_pd();
     for (std::int64_t k = rows.start[block_row]; k < rows.start[block_row + 1]; ++k) {
-      if (b > 1 || (k & 7) == 0) fetch_shared_ahead<b == 1 ? 64 : b * b * 8>(rows.value + k * b * b);
+      if (b > 1 || (k & 7) == 0) fetch_ahead<b == 1 ? 64 : b * b * 8>(rows.value + k * b * b);
       add_block_of_sides<b>(rows.value + k * b * b, from, column[k], sum);
     }
     done.keep(block_row, sum);

@@ -18,18 +18,19 @@
 
 namespace hostless::avx2 {
 
-/// How far ahead values are fetched, past the caches that the vectors live in: values are read once a sweep.
-/// The processor's own prefetching stops at pages and is confused by several rows at once: on hex8 elasticity
-/// fetching ahead took a product from 12.9 to 8.2 ms (Zen 3), from 14.6 to 11.1 (Sapphire Rapids); stored
-/// once for both triangles 4.2 (Zen 3, one core; a plain block loop 11.8).
-constexpr int stream_ahead = 3072;  // bytes
-/// What is fetched as if it were read once (NTA) comes past the second cache on Intel's cores, and leaves the
-/// first one before the other triangle reads it. There it is fetched into both: two threads of an Emerald
-/// Rapids, products of 7-point 128^3 7.9 to 3.8 ms, of hex8 elasticity with 648,000 rows 14.7 to 10.9.
-inline bool const nta_misses_second_cache = [] {
+/// Values are read once a sweep, and the processor's own prefetching stops at pages and is confused by several rows at
+/// once: fetching ahead took a product of hex8 elasticity from 12.9 to 8.2 ms (Zen 3), from 14.6 to 11.1 (Sapphire Rapids).
+///
+/// On AMD's cores into the second cache, where the other triangle finds them too, and early. Fetched as if they were read
+/// once (NTA), 3072 bytes before, they came too late and left the first cache before their turn (Zen 4, one thread, products
+/// of one side: 7-point 128^3 8.0 to 5.8 ms, 27-point 64^3 4.3 to 2.2, hex8 with 648,000 rows 10.4 to 8.8; of four sides, which
+/// were fetched into both caches, the last one 4.2 to 3.5 a column; 4096 bytes before 1.05 to 1.1 of that, 16384 the same).
+/// On Intel's into both, nearer: two threads of an Emerald Rapids, products of 7-point 128^3 7.9 to 3.8 ms, of hex8 10.9 for 14.7.
+inline bool const is_intel = [] {
   __builtin_cpu_init();
   return __builtin_cpu_is("intel") != 0;
 }();
+constexpr int ahead_into_second = 8192, ahead_into_both = 3072;  // bytes
 template <int bytes>
 HOSTLESS_VECTOR void fetch_into_both(void const* from) {
   for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, _MM_HINT_T0);
@@ -38,11 +39,6 @@ template <int bytes>
 HOSTLESS_VECTOR void fetch_into_second(void const* from) {
   for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, _MM_HINT_T1);
 }
-template <int bytes>
-HOSTLESS_VECTOR void fetch(void const* from) {
-  if (nta_misses_second_cache) return fetch_into_both<bytes>(from);
-  for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, _MM_HINT_NTA);
-}
 /// What lies so far after `from`; past the end of an array nothing is fetched and nothing fails.
 HOSTLESS_VECTOR void const* ahead_of(void const* from, int bytes) {
   return reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(from) +
@@ -50,13 +46,8 @@ HOSTLESS_VECTOR void const* ahead_of(void const* from, int bytes) {
 }
 template <int bytes>
 HOSTLESS_VECTOR void fetch_ahead(void const* from) {
-  fetch<bytes>(ahead_of(from, stream_ahead));
-}
-/// Values that several right-hand sides share: their x fill the first cache, which loses such values before their
-/// turn (two threads of a Zen 4, four sides of hex8 elasticity with 648,000 rows: 3.07 to 2.9 ms a column).
-template <int bytes>
-HOSTLESS_VECTOR void fetch_shared_ahead(void const* from) {
-  fetch_into_both<bytes>(ahead_of(from, stream_ahead));
+  if (is_intel) return fetch_into_both<bytes>(ahead_of(from, ahead_into_both));
+  fetch_into_second<bytes>(ahead_of(from, ahead_into_second));
 }
 
 }  // namespace hostless::avx2
