@@ -179,7 +179,7 @@ void Solver::Parts::start_state() {
   }
 }
 
-// What a checkpoint of this solve belongs to; costs one product with A.
+// What a checkpoint of this solve belongs to; costs one product with A, and one with M where that is a function.
 void Solver::Parts::identify() {
   identity.plan = fingerprint(matrix.plan(), matrix.sweep());
   identity.rows = matrix.global_rows();
@@ -201,6 +201,15 @@ void Solver::Parts::identify() {
     u[i] = random_entry(14, matrix.global_row(static_cast<std::int64_t>(i)));
   multiply(u.data(), product.data());
   identity.matrix = checksum(group(), product);
+  if (!options.preconditioner_function) return;
+  options.preconditioner_function(u.data(), product.data());
+  double square = 0, part = 0;
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    square += product[i] * product[i];
+    part += product[i] * random_entry(15, matrix.global_row(static_cast<std::int64_t>(i)));
+  }
+  identity.function_norm = std::sqrt(group().sum(square));
+  identity.function_part = group().sum(part);
 }
 
 // All vectors that an iteration reads before it writes them.
