@@ -20,6 +20,9 @@ double target_of(SolveOptions const& options, double b_norm) {
   return std::max(b_norm > 0 ? options.rtol * b_norm : 0, options.atol);
 }
 
+// Whether a Chebyshev polynomial may have such a bound of the eigenvalues.
+bool fits(double upper) { return upper > 0 && std::isfinite(upper) && std::isfinite(1 / upper); }
+
 // The largest |value|, infinity where one is NaN.
 double largest(std::span<double const> values) {
   double most = 0;
@@ -113,7 +116,10 @@ bool Solver::Parts::easy_ending(Result& result) {
   // A x need not see it: columns may be empty. Where b = 0, or a checkpoint goes on, nobody reads the guess.
   if (b_square > 0 && !guess_is_finite && options.resume_file.empty())
     return end(Status::not_finite, "the guess holds NaN or infinity.");
-  if (amplitude > 0 && b_square < std::numeric_limits<double>::min())
+  bool const underflows = amplitude > 0 && b_square < std::numeric_limits<double>::min();
+  if (underflows && options.atol * options.atol >= std::numeric_limits<double>::min())
+    b_square = 0;  // |b| is below atol: x = 0 will do
+  else if (underflows)
     return end(
         Status::breakdown,
         fmt::format("|b|^2 underflows: entries of b are at most {:.3e}. Scale the system.", amplitude));
@@ -125,6 +131,12 @@ bool Solver::Parts::easy_ending(Result& result) {
                fmt::format("the square of the target {:.3e} underflows: entries of b are at most {:.3e}. "
                            "Scale the system.",
                            target, amplitude));
+  }
+  bool const is_known_bad =
+      bad_row ? bad_row->finite : is_chebyshev() && std::isfinite(bound.upper) && !fits(bound.upper);
+  if (b_square == 0 && is_known_bad) {  // M is not needed
+    clear_answer();
+    return end(Status::converged, "");
   }
   if (bad_row) {
     char const* const what = simple_kind() == PreconditionerKind::jacobi ? "entry" : "block";
@@ -149,7 +161,7 @@ bool Solver::Parts::easy_ending(Result& result) {
                                           what, bad_row->row + 1,
                                           bad_row->regular ? "" : " with preconditioner none")));
   }
-  if (is_chebyshev() && !(bound.upper > 0 && std::isfinite(bound.upper) && std::isfinite(1 / bound.upper))) {
+  if (is_chebyshev() && !fits(bound.upper)) {
     Status const status = !std::isfinite(bound.upper) ? Status::not_finite
                           : bound.upper < 0           ? Status::indefinite_matrix
                                                       : Status::breakdown;
@@ -173,10 +185,12 @@ void Solver::Parts::start_state() {
   state.projects = options.null_space_constant;
   state.history = history.data();
   state.history_size = static_cast<std::int64_t>(history.size());
-  if (there != nullptr) return start_in_place();
-  if (b_square == 0) {  // x = 0 solves it exactly, whatever the guess was
-    std::fill(fields[0].begin(), fields[0].end(), 0.0);
-  }
+  if (b_square == 0) clear_answer();  // x = 0 solves it exactly, whatever the guess was
+}
+
+void Solver::Parts::clear_answer() {
+  if (there != nullptr) return gpu->clear_solution();
+  std::fill(fields[0].begin(), fields[0].end(), 0.0);
 }
 
 // What a checkpoint of this solve belongs to; costs one product with A, and one with M where that is a function.
@@ -232,8 +246,7 @@ void Solver::Parts::run_on_gpu() {
 
 // Which run of the GPU is the fastest, with the preconditioner in place; nothing where the run is known.
 void Solver::Parts::tune() {
-  bool const fits = !bad_row && (!is_chebyshev() || (bound.upper > 0 && std::isfinite(1 / bound.upper)));
-  if (!gpu || !gpu->wants_tuning() || !fits) return;
+  if (!gpu || !gpu->wants_tuning() || bad_row || (is_chebyshev() && !fits(bound.upper))) return;
   gpu->refresh(preconditioner_data, preconditioner_version);
   gpu->tune(first_state(options, bound.upper), static_cast<int>(fields.size()) + 1,
             options.run.stop_requested);
@@ -304,10 +317,13 @@ void Solver::Parts::count_gpu(Result& result, gpu::Cost const& before) const {
   write_profile(result);
 }
 
-// An ending that took no iteration.
+// An ending that took no iteration; of b = 0 the residual of x = 0 is known.
 void Solver::Parts::finish_easily(Result& result) const {
+  bool const is_solved = result.status == Status::converged;
   result.rhs_norm = std::sqrt(b_square);
-  result.true_residual = result.true_relative_residual = std::numeric_limits<double>::quiet_NaN();
+  result.true_residual = result.true_relative_residual =
+      is_solved ? 0.0 : std::numeric_limits<double>::quiet_NaN();
+  if (is_solved) result.residual_history = {0.0};
   result.recurrence_relative_residual = result.residual_gap = result.true_residual;
 }
 
