@@ -190,9 +190,9 @@ void check_folder(std::string const& folder) {
 }
 
 std::string file_of(std::string const& folder, std::string const& name) {
-  for (std::string const& place : {folder, path_in(folder, name, is_folder)})
+  for (std::string const& where : {folder, path_in(folder, name, is_folder)})
     for (char const* const ending : {".mtx", ".mtx.gz", ".petsc", ".bin", ".npz"})
-      if (std::string path = path_in(place, name + ending, is_no_folder); !path.empty()) return path;
+      if (std::string path = path_in(where, name + ending, is_no_folder); !path.empty()) return path;
   return {};
 }
 
