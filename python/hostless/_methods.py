@@ -17,7 +17,8 @@ def bicgstab(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float 
              M: Any = None, callback: Optional[Callable] = None, **options: Any) -> tuple:
     """Solves A x = b for a real regular A by the stabilised bi-conjugate gradient method: scipy.sparse.linalg.bicgstab.
 
-    A need not be symmetric, nor M. An iteration multiplies with A twice. Everything else is as of hostless.cg, which
+    A need not be symmetric, nor M. An iteration multiplies with A twice. x is that of the last iteration, whose residual may be
+    some times the least on the way, since residuals jump: result.true_residual is of this x. Everything else is as of hostless.cg, which
     has the other options too.
 
     Returns (x, info), or (x, info, result) with full_output. info -4: a divisor is zero.

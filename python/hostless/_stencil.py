@@ -281,7 +281,7 @@ class Stencil:
         named = named_fields(u, self._fields)
         if is_there(named[0][1]):
             raise UsageError("comm with arrays of a GPU (ranks of a communicator step arrays of the processor). Copy them with .get(), or "
-                             ".cpu() of torch.")
+                             ".cpu() of torch; one GPU steps a whole grid that lies in its memory without comm.")
         cells = cells_of(named, list(self._coefficients.items()))
         axes = len(whole)
         task, edges = self._task(cells, whole, None, steps, how, False)

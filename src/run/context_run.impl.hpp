@@ -121,7 +121,7 @@ class ContextRun : public ThreadRun {
       e_.failed.store(true, std::memory_order_release);
     e_.times.ghosts_s += Engine::seconds_since(begin);
   }
-  // Thread 0 carries the exchange; the others wait for its word (HostRun::await_ghosts).
+  // Thread 0 carries the exchange; the others wait for its word (ThreadRun::await_ghosts).
   void await(GatheredField& field) {
     if (thread_ == 0) {
       auto const begin = Clock::now();

@@ -26,6 +26,9 @@ struct CheckpointIdentity {
   std::int32_t reduction = 0;
   std::int32_t null_space = 0;  ///< 1: the constant vector
   double ratio = 0, upper = 0;
+  /// |M u| and w'M u for fixed u and w where M is a function of the user, else 0. They are compared up to
+  /// rounding: a library's M may come out otherwise on another processor.
+  double function_norm = 0, function_part = 0;
 };
 
 /// In words, what of the file's differs from this solve's and how; empty: nothing does.

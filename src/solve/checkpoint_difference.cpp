@@ -1,6 +1,8 @@
 // What tells the solve of a checkpoint from the one that would resume it.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "hostless/solve/solver.hpp"
@@ -19,6 +21,14 @@ std::string method_named(std::int32_t kind) {
   for (MethodFacts const& one : method_table())
     if (static_cast<std::int32_t>(one.method) == kind) return one.name;
   return "unknown";
+}
+
+// NaN is no M that anybody has solved with.
+bool is_same_function(CheckpointIdentity const& file, CheckpointIdentity const& mine) {
+  constexpr double rounding = 1e-6;  // of one in fp32 too
+  double const most = rounding * std::max(file.function_norm, mine.function_norm);
+  return std::abs(file.function_norm - mine.function_norm) <= most &&
+         std::abs(file.function_part - mine.function_part) <= most;
 }
 
 // What follows from another number of rows or ranks, from another plan or null space is not told beside it.
@@ -53,6 +63,8 @@ std::vector<std::string> differences(CheckpointIdentity const& file, CheckpointI
     return all;
   }
   if (file.matrix != mine.matrix) all.emplace_back("another matrix");
+  if (file.preconditioner == mine.preconditioner && !is_same_function(file, mine))
+    all.emplace_back("another preconditioner function M");
   // that of a null space has lost its part in it
   if (file.null_space == mine.null_space && file.rhs != mine.rhs) all.emplace_back("another right-hand side");
   return all;

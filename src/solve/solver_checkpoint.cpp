@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/whole_file.hpp"
 #include "solve/methods/bodies.impl.hpp"
 #include "solve/methods/method_vectors.hpp"
+#include "solve/setup/manufactured.hpp"
 #include "solve/solver_parts.hpp"
 
 namespace hostless {
@@ -15,6 +17,39 @@ std::vector<std::span<double>> Solver::Parts::checkpointed() {
   auto all = saved();
   if (!apart.empty()) all.emplace_back(apart);
   return all;
+}
+
+// What a checkpoint of this solve belongs to; costs one product with A, and one with M where that is a function.
+void Solver::Parts::identify() {
+  identity.plan = fingerprint(matrix.plan(), matrix.sweep());
+  identity.rows = matrix.global_rows();
+  identity.ranks = group().size();
+  identity.method = static_cast<std::int32_t>(options.method);
+  identity.preconditioner = static_cast<std::int32_t>(options.preconditioner);
+  identity.precision = static_cast<std::int32_t>(options.matrix_precision);
+  identity.reduction = static_cast<std::int32_t>(options.reduction);
+  identity.null_space = options.null_space_constant ? 1 : 0;
+  if (is_chebyshev()) {
+    identity.degree = options.chebyshev.degree;
+    identity.inner = static_cast<std::int32_t>(options.chebyshev.inner);
+    identity.ratio = options.chebyshev.ratio;
+    identity.upper = options.chebyshev.upper;
+  }
+  identity.rhs = checksum(group(), rhs);
+  std::vector<double> u(rhs.size()), product(rhs.size());
+  for (std::size_t i = 0; i < u.size(); ++i)
+    u[i] = random_entry(14, matrix.global_row(static_cast<std::int64_t>(i)));
+  multiply(u.data(), product.data());
+  identity.matrix = checksum(group(), product);
+  if (!options.preconditioner_function) return;
+  options.preconditioner_function(u.data(), product.data());
+  double square = 0, part = 0;
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    square += product[i] * product[i];
+    part += product[i] * random_entry(15, matrix.global_row(static_cast<std::int64_t>(i)));
+  }
+  identity.function_norm = std::sqrt(group().sum(square));
+  identity.function_part = group().sum(part);
 }
 
 void Solver::Parts::resume() {

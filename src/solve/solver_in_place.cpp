@@ -69,10 +69,6 @@ void Solver::Parts::give_answer() {
   if (there != nullptr) group().together([&] { gpu->give_solution(there->x); });
 }
 
-void Solver::Parts::start_in_place() {
-  if (b_square == 0) gpu->clear_solution();  // x = 0 solves it exactly, whatever the guess was
-}
-
 void Solver::Parts::describe_storage(Result& result) const {
   DeviceRows const& rows = *matrix.device_rows();
   auto& c = result.choices;

@@ -220,7 +220,7 @@ struct Solver::Parts : SolveColumn {
   void check_in_place() const;
   void prepare_in_place();
   double true_residual_in_place();
-  void start_in_place();
+  void clear_answer();
   void give_answer();
 };
 

@@ -77,7 +77,7 @@ void Solver::Parts::check_options() const {
         "checkpoint_every without a checkpoint file is refused (nothing is written). Name one, or drop it.");
   check_gpu_ranks(matrix, options.run);
   Capabilities const can = matrix.transport().capabilities();
-  if (options.run.gpus > 0) return;  // gpu::Offload checks the rest
+  if (options.run.gpus > 0) return;  // gpu::GpuSolver checks the rest
   if (options.run.kind == RunKind::stream)
     refuse("the stream run on the processor is refused (it launches kernels). Use --gpus 1, or --run host.");
   Support const face = options.run.kind == RunKind::host    ? can.host

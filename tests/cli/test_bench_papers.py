@@ -96,9 +96,21 @@ class Papers(Command):
                                 "tmt_sym": (False, 64), "ecology2": (True, 600)})
         self.assertNotIn("of_the_matrix", report["matrices"][0])
 
-    def test_a_file_that_is_no_matrix_is_a_row_of_its_own(self):
+    def test_files_are_found_in_small_and_capital_letters(self):
+        folder = pathlib.Path(self.folder)
+        (folder / "geo_1438").mkdir()
+        for file, size in (("q.mtx", "4"), ("geo_1438/GEO_1438.mtx", "5"), ("hood.mtx", "6"), ("Hood.mtx", "3"), ("LDOOR.mtx", "3")):
+            self.run_it("generate", "poisson7", "--size", size, "-o", str(folder / file))
+        (folder / "q.mtx").rename(folder / "queen_4147.MTX")
+        (folder / "ldoor.mtx").mkdir()  # no file
+        report = self.papers(*BRIEF, "--matrices", folder, "--only", "Queen_4147,Geo_1438,hood,ldoor")
+        rows = {m["name"]: (m["stand_in"], m["rows"]) for m in report["matrices"]}
+        self.assertEqual(rows, {"Queen_4147": (False, 64), "Geo_1438": (False, 125), "hood": (False, 216), "ldoor": (False, 27)})
+        self.assertIn("queen_4147.MTX", report["matrices"][0]["input"])
+
+    def test_a_file_that_is_no_matrix_is_a_row_of_its_own_and_a_failure(self):
         (pathlib.Path(self.folder) / "consph.mtx").write_text("nothing\n")
-        report = self.papers(*BRIEF, "--matrices", self.folder, "--only", "consph,hood")
+        report = self.papers(*BRIEF, "--matrices", self.folder, "--only", "consph,hood", code=1)
         broken, whole = sorted(report["matrices"], key=lambda m: m["name"])
         self.assertIn("consph.mtx", broken["error"])
         self.assertEqual(len(whole["runs"]), 3)
@@ -106,7 +118,7 @@ class Papers(Command):
     def test_a_file_that_is_symmetric_up_to_rounding(self):
         self.write("consph.mtx", nearly_symmetric(1e-6))
         words = (*BRIEF, "--matrices", self.folder, "--only", "consph,hood")
-        says = {m["name"]: m.get("error", "") for m in self.papers(*words)["matrices"]}
+        says = {m["name"]: m.get("error", "") for m in self.papers(*words, code=1)["matrices"]}
         self.assertIn("allow it (--symmetry-tolerance, 1e-09 now)", says["consph"])
         says = {m["name"]: m.get("error", "") for m in self.papers(*words, "--symmetry-tolerance", "3e-7")["matrices"]}
         self.assertNotIn("symmetry", says["consph"])

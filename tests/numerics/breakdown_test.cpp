@@ -32,22 +32,6 @@ INSTANTIATE_TEST_SUITE_P(All, DefiniteBreakdown, testing::ValuesIn(everywhere(De
 INSTANTIATE_TEST_SUITE_P(All, SymmetricBreakdown, testing::ValuesIn(everywhere(Demands::symmetric)),
                          where_name);
 
-TEST_P(Breakdown, ZeroRightHandSide) {
-  auto const e =
-      solve_on_threads(System::path(6), std::vector<double>(6, 0.0), {1, 2, 3, 4, 5, 6}, setting());
-  EXPECT_EQ(e.result.status, Status::converged);
-  EXPECT_EQ(e.result.iterations, 0);
-  EXPECT_EQ(e.result.true_residual, 0);
-  EXPECT_TRUE(same_bits(e.x, std::vector<double>(6, 0.0)));
-}
-
-TEST_P(Breakdown, ZeroRightHandSideWithAGuessThatIsNotFinite) {
-  auto const e =
-      solve_on_threads(System::path(4), std::vector<double>(4, 0.0), {nan, 1, 1, infinity}, setting());
-  EXPECT_EQ(e.result.status, Status::converged);
-  EXPECT_TRUE(same_bits(e.x, std::vector<double>(4, 0.0)));
-}
-
 TEST_P(Breakdown, ExactInitialGuess) {
   std::vector<double> const x{1, -2, 3, 0, 5};
   System const a = System::path(5);

@@ -194,7 +194,7 @@ class OrderedMethods {
     }
     double const size = std::sqrt(o_.dot(b_, b_));
     target_ = rtol * size;
-    propose_at_ = std::max(target_, 0x1p-60 * size);
+    propose_at_ = std::max(target_, 0x1p-52 * size);
   }
 
   OrderedSolve solve(Method method) {

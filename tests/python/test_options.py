@@ -217,6 +217,30 @@ def test_a_checkpoint_is_the_commands_and_goes_on_to_the_bit(grid, ones, tmp_pat
             hostless.cg(grid, ones, x0=x0, resume=theirs)
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_checkpoint_goes_on_with_the_M_that_it_was_written_with(grid, ones, tmp_path, ranks):
+    weights = np.linspace(1, 3, N * N)
+
+    def solve(scaled, **how):
+        M = sp.linalg.LinearOperator(grid.shape, matvec=lambda r: scaled * r)
+        return hostless.cg(grid, ones, M=M, rtol=1e-8, ranks=ranks, full_output=True, **how)
+
+    whole, info, result = solve(weights)
+    assert info == 0
+    file = tmp_path / "c"
+    assert solve(weights, checkpoint=file, checkpoint_every=10, maxiter=25)[1] == 25
+    x, info, resumed = solve(weights, resume=file)
+    assert info == 0 and np.array_equal(x, whole) and list(resumed.residual_history) == list(result.residual_history)
+    assert solve(weights * (1 + 1e-10 * ones), resume=file)[1] == 0  # as of a library on another processor
+    other = weights.copy()
+    other[7] *= 1.01
+    for M in (other, weights[::-1], 2 * weights):
+        with pytest.raises(hostless.BadInputError, match="c: a checkpoint of another solve: another preconditioner function M "):
+            solve(M, resume=file)
+    with pytest.raises(hostless.BadInputError, match="preconditioner function [(]here none[)]"):
+        hostless.cg(grid, ones, rtol=1e-8, ranks=ranks, resume=file)
+
+
 def test_a_checkpoint_that_cannot_be_written_costs_nobody_x(grid, ones, tmp_path):
     whole, info, _ = solved(grid, ones)
     folder = tmp_path / "gone"

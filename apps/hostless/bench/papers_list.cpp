@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "base/counted.hpp"
 #include "base/nearest.hpp"
@@ -14,6 +16,8 @@
 
 namespace hostless::papers {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::array<Table, 4> tables{
     {{"000-1", 0, 1e-6, 3}, {"000-2", 0, 1e-6, 3}, {"000-3", 0, 1e-6, 3}, {"001-1", 5000, 0, 5}}};
@@ -108,6 +112,35 @@ auto those_of(List const& list, Table const& table, std::string const& names, ch
   return wanted;
 }
 
+std::string in_small_letters(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
+  return text;
+}
+
+// What `folder` holds by that name, in these letters or else in others (of several the first one); empty:
+// nothing, or no folder was named. `is_wanted` tells files from folders.
+std::string path_in(std::string const& folder, std::string const& name, bool (*is_wanted)(fs::path const&)) {
+  if (folder.empty()) return {};
+  if (fs::path const path = fs::path(folder) / name; is_wanted(path)) return path;
+  std::string const small = in_small_letters(name);
+  std::string found;
+  std::error_code problem;
+  for (fs::directory_iterator one(folder, problem), end; !problem && one != end; one.increment(problem))
+    if (std::string const path = one->path(); in_small_letters(one->path().filename()) == small &&
+                                              is_wanted(path) && (found.empty() || path < found))
+      found = path;
+  return found;
+}
+bool is_folder(fs::path const& path) {
+  std::error_code unknown;
+  return fs::is_directory(path, unknown);
+}
+bool is_no_folder(fs::path const& path) {
+  std::error_code unknown;
+  return fs::exists(path, unknown) && !is_folder(path);
+}
+
 }  // namespace
 
 std::vector<std::string> table_names() { return names_of(tables); }
@@ -157,12 +190,9 @@ void check_folder(std::string const& folder) {
 }
 
 std::string file_of(std::string const& folder, std::string const& name) {
-  for (std::string const& stem : {folder + "/" + name, folder + "/" + name + "/" + name})
-    for (char const* const ending : {".mtx", ".mtx.gz", ".petsc", ".bin", ".npz"}) {
-      std::string path = stem + ending;
-      struct stat now {};
-      if (::stat(path.c_str(), &now) == 0 && !S_ISDIR(now.st_mode)) return path;
-    }
+  for (std::string const& where : {folder, path_in(folder, name, is_folder)})
+    for (char const* const ending : {".mtx", ".mtx.gz", ".petsc", ".bin", ".npz"})
+      if (std::string path = path_in(where, name + ending, is_no_folder); !path.empty()) return path;
   return {};
 }
 

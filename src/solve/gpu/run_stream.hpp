@@ -62,7 +62,7 @@ struct Aside {
 /// 2, 4 ... iterations: phases behind a closed gate cost only their launches.
 class LookingQueue : public Queue {
  public:
-  /// `fixed_interval`: iterations between two looks; 0: by the rule. `carrier`: what carries between ranks
+  /// `fixed_interval`: iterations between two looks; 0: by the rule. `endpoint`: what carries between ranks
   /// whose kernels do not, else null; all of them then queue equally much, by rules that know no clock.
   /// parts: with a stream endpoint, whether sweeps are parted; exchanges then go on a second stream.
   /// waits_for_sums: the host reads the state behind every kernel that decides.

@@ -19,7 +19,7 @@
 
 namespace hostless::mpi {
 
-/// Tags. Messages of a plan count upwards from `first_message` between each two ranks, whatever their ids
+/// Tags. Messages of a plan count upwards from tag_first_message between each two ranks, whatever their ids
 /// are, so they fit below MPI_TAG_UB.
 constexpr int tag_poison = 0, tag_gather = 1, tag_exchange = 2, tag_first_message = 3;
 /// On World::main: notes, and messages that two ranks have matched.

@@ -62,7 +62,7 @@ bool would_block(ssize_t moved) {
 
 std::string ended_text(int peer) {
   return "rank " + std::to_string(peer) +
-         " has ended (nothing can be solved without it). See its message, or whether it was killed.";
+         " has ended (nothing goes on without it). See its message, or whether it was killed.";
 }
 
 }  // namespace

@@ -149,6 +149,10 @@ class TestRefused:
             with pytest.raises(hostless.UsageError, match="without comm"):
                 heat().run(start(), 1, **how)
 
+    def test_arrays_of_a_gpu(self):
+        there = types.SimpleNamespace(__cuda_array_interface__={"shape": SHAPE, "typestr": "<f8", "data": (4096, False), "version": 3})
+        refused(1, lambda comm: heat().run(there, 1, comm=comm, shape=SHAPE), "steps a whole grid that lies in its memory without comm.")
+
     def test_without_a_compiler(self, monkeypatch):
         monkeypatch.setenv("PATH", "/nowhere")
         monkeypatch.delenv("CXX", raising=False)
@@ -183,6 +187,21 @@ class TestEnds:
                 assert same_bits(cells, expected[box])
             return len(seen)
         assert hostless.run_threads(4, body) == [3] * 4
+
+    def test_a_rank_that_leaves_before_it_has_begun(self):
+        said = []
+
+        def body(comm):
+            if comm.rank == 1:
+                raise ZeroDivisionError("mine")
+            try:
+                self.run(comm)
+            except hostless.PeerLostError as problem:
+                said.append(str(problem))
+                raise
+        with pytest.raises(ZeroDivisionError, match="mine"):
+            hostless.run_threads(3, body)
+        assert len(said) == 2 and all("during set-up (nothing goes on without it)" in one for one in said), said
 
     def test_what_a_callback_raises(self):
         class Mine(Exception):

@@ -389,7 +389,7 @@ TEST_F(Refused, NumbersThatNoPausedSolveHas) {
     p.solve.resume_file = folder.file("made");
     return refusal(p, b);
   };
-  std::size_t const history = CheckpointWords::identity + 15, state = history + 1, iteration = state + 12;
+  std::size_t const history = CheckpointWords::identity + 17, state = history + 1, iteration = state + 12;
   ASSERT_EQ(words[iteration], 5u);
   ASSERT_EQ(words[history], 6u);
   for (std::uint64_t const value : {~0ull, 1ull << 63, 1ull << 53, 6ull, 4ull})
