@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "base/counted.hpp"
 #include "base/nearest.hpp"
@@ -157,13 +158,16 @@ void check_folder(std::string const& folder) {
 }
 
 std::string file_of(std::string const& folder, std::string const& name) {
+  std::string unreadable;
   for (std::string const& stem : {folder + "/" + name, folder + "/" + name + "/" + name})
     for (char const* const ending : {".mtx", ".mtx.gz", ".petsc", ".bin", ".npz"}) {
       std::string path = stem + ending;
       struct stat now {};
       if (::stat(path.c_str(), &now) == 0 && !S_ISDIR(now.st_mode)) return path;
+      bool const is_absent = ::lstat(path.c_str(), &now) != 0 && (errno == ENOENT || errno == ENOTDIR);
+      if (!is_absent && unreadable.empty()) unreadable = path;
     }
-  return {};
+  return unreadable;
 }
 
 Work work_of(Method method, std::int64_t rows, std::int64_t entries, std::int64_t iterations) {
