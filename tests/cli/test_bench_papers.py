@@ -115,6 +115,20 @@ class Papers(Command):
         self.assertIn("consph.mtx", broken["error"])
         self.assertEqual(len(whole["runs"]), 3)
 
+    def test_what_is_there_and_cannot_be_read_is_not_stood_in_for(self):
+        folder = pathlib.Path(self.folder)
+        (folder / "consph.mtx").symlink_to("nothing.mtx")
+        (folder / "hood.mtx").symlink_to("hood.mtx")
+        (folder / "ldoor.mtx").mkdir()
+        (folder / "tmt_sym.mtx").symlink_to("nothing.mtx")
+        self.run_it("generate", "poisson7", "--size", "3", "-o", str(folder / "tmt_sym.petsc"))
+        report = self.papers(*BRIEF, "--matrices", folder, "--only", "consph,hood,ldoor,tmt_sym")
+        found = {m["name"]: m for m in report["matrices"]}
+        for name in ("consph", "hood", "ldoor"):
+            self.assertFalse(found[name]["stand_in"])
+            self.assertIn(f"{name}.mtx: ", found[name]["error"])
+        self.assertEqual(found["tmt_sym"]["rows"], 27)
+
     def test_a_file_that_is_symmetric_up_to_rounding(self):
         self.write("consph.mtx", nearly_symmetric(1e-6))
         words = (*BRIEF, "--matrices", self.folder, "--only", "consph,hood")

@@ -461,7 +461,17 @@ class OrderedMethods {
         x_square_then_ = x_square;
       }
       if (ends) return true;
-      if (residual * residual > 8 * 2.3e-16 * norm_ * (std::sqrt(square) * std::sqrt(x_square))) continue;
+      double const sizes = norm_ * (std::sqrt(square) * std::sqrt(x_square));
+      if (residual * residual > 8 * 2.3e-16 * sizes) {
+        if (x_square <= 100 * x_square_then_) continue;
+        double const fallen_by = milestone_ - residual;
+        double const image = std::max(fallen_by * (milestone_ + residual), 0x1p-52 * residual * residual);
+        milestone_ = residual, x_square_then_ = x_square;
+        if (std::sqrt(image) * residual > 1e-13 * sizes || fallen_by > 1e-4 * residual) continue;
+        useless_ = 2;  // x grows along a null vector
+        best_ = std::min(best_, square);
+        return true;
+      }
       if (useless_ > 1 || square <= 0x1p-104 * first_) return true;
       if (has_fallen ? !is_right(square) : x_square > 100 * x_square_then_) return true;
     }

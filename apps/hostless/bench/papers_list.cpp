@@ -140,6 +140,11 @@ bool is_no_folder(fs::path const& path) {
   std::error_code unknown;
   return fs::exists(path, unknown) && !is_folder(path);
 }
+// A link to nothing too, and what nobody may look at.
+bool is_anything(fs::path const& path) {
+  std::error_code unknown;
+  return fs::symlink_status(path, unknown).type() != fs::file_type::not_found;
+}
 
 }  // namespace
 
@@ -190,9 +195,10 @@ void check_folder(std::string const& folder) {
 }
 
 std::string file_of(std::string const& folder, std::string const& name) {
-  for (std::string const& where : {folder, path_in(folder, name, is_folder)})
-    for (char const* const ending : {".mtx", ".mtx.gz", ".petsc", ".bin", ".npz"})
-      if (std::string path = path_in(where, name + ending, is_no_folder); !path.empty()) return path;
+  for (auto const is_wanted : {is_no_folder, is_anything})
+    for (std::string const& where : {folder, path_in(folder, name, is_folder)})
+      for (char const* const ending : {".mtx", ".mtx.gz", ".petsc", ".bin", ".npz"})
+        if (std::string path = path_in(where, name + ending, is_wanted); !path.empty()) return path;
   return {};
 }
 

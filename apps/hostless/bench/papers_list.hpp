@@ -53,7 +53,8 @@ void check_folder(std::string const& folder);
 
 /// The file of that matrix in a folder, or empty: NAME with an ending that some format usually has, there or
 /// in a folder of its own, as the collection packs it; in small and capital letters as the collection has
-/// them, or else in any.
+/// them, or else in any. Where all that is there cannot be read (a link to nothing, a folder of a file's name) it is
+/// named too: reading it says why, and no preset is measured in its place.
 std::string file_of(std::string const& folder, std::string const& name);
 
 /// What a solve has computed and moved, by the count of Trotter et al. (section 4.1.4).

@@ -99,10 +99,18 @@ struct LanczosBegun {
 /// at each tenth of |r|, and compared with the recurrence. At once, to start anew, and three times in vain
 /// before the end, only where it is the end: x has grown tenfold while |r| has not fallen to a tenth, |r| is
 /// below eps times the first, or restarts gain nothing.
+///
+/// Where A is singular and no x reaches b, x grows along null vectors as soon as rounding has brought them into the
+/// Lanczos vectors, and rounding of x then spoils r. The steps tell in time: A times what they have added to x has the
+/// length of what the square of |r| has fallen by, under a root. Where x has grown tenfold and that is nothing, A r has all
+/// but vanished, and going on from the true residual would lose more of it: that is the end.
 struct MinresResidual {
   static constexpr double attainable = 8 * 2.3e-16;
   static constexpr double grown = 100;            ///< of x' x
   static constexpr double last_digit = 0x1p-104;  ///< of squares
+  static constexpr double spacing = 0x1p-52;
+  static constexpr double singular = 1e-13;  ///< |A x| / |A| |x| of what was added to x
+  static constexpr double paid = 1e-4;  ///< share of |r| that it took away, where A only is ill-conditioned
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     if (!s.fresh) {
       ++s.iteration;
@@ -127,10 +135,25 @@ struct MinresResidual {
       if (s.useless_restarts > 0) minres::look_at_half(s);
     }
     if (proposes_end(s) || s.value[minres::beta] == 0) return true;
-    if (!is_near_the_end_of_digits(s)) return false;
+    if (!is_near_the_end_of_digits(s)) return has_left_for_null_vectors(s);
     if (s.useless_restarts > 1 || s.rr <= last_digit * s.first_rr) return true;
     if (has_fallen) s.value[minres::why] = minres::comparison;
     return has_fallen || x_square > grown * s.value[minres::x_square_then];
+  }
+  HOSTLESS_HOST_DEVICE static bool has_left_for_null_vectors(State& s) {
+    double const x_square = s.value[minres::x_square], residual = s.value[minres::residual];
+    if (x_square <= grown * s.value[minres::x_square_then]) return false;
+    double const fallen_by = s.value[minres::milestone] - residual;
+    double const image =
+        fmax(fallen_by * (s.value[minres::milestone] + residual), spacing * residual * residual);
+    s.value[minres::milestone] = residual;
+    s.value[minres::x_square_then] = x_square;
+    bool const is_null_vector =
+        sqrt(image) * residual <= singular * s.value[minres::norm] * (sqrt(s.rr) * sqrt(x_square));
+    if (!is_null_vector || fallen_by > paid * residual) return false;
+    s.useless_restarts = 2;  // and a third, as its true residual is not half of this one
+    if (s.rr < s.best_true_residual) s.best_true_residual = s.rr;
+    return true;
   }
   HOSTLESS_HOST_DEVICE static bool is_near_the_end_of_digits(State const& s) {
     double const residual = s.value[minres::residual];
