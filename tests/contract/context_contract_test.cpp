@@ -39,6 +39,27 @@ double entry(int matrix, std::int64_t i, std::int64_t j) {
   return static_cast<double>(static_cast<std::int64_t>(h % 2001) - 1000) * 1e-3 +
          1e-9 * static_cast<double>(i);
 }
+// All that are there, row by row with rising columns: asked for once, where each solve of each rank would ask 2,000,000 times.
+struct Entry {
+  std::int64_t column;
+  double value;
+};
+using Rows = std::vector<std::vector<Entry>>;
+Rows const& all_rows(int matrix) {
+  static std::vector<Rows> const all = [] {
+    std::vector<Rows> made;
+    for (int const one : {a_fine, restriction, a_coarse, prolongation, a_blocks}) {
+      Rows& rows = made.emplace_back(one == restriction || one == a_coarse ? coarse : fine);
+      std::int64_t const columns = one == a_coarse || one == prolongation ? coarse : fine;
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        for (std::int64_t j = 0; j < columns; ++j)
+          if (double const value = entry(one, static_cast<std::int64_t>(i), j); value != 0)
+            rows[i].push_back({j, value});
+    }
+    return made;
+  }();
+  return all[static_cast<std::size_t>(matrix)];
+}
 
 struct Share {
   std::int64_t first, last;
@@ -49,14 +70,11 @@ Share share_of(std::int64_t all, int rank, int ranks) {
   return {all * rank * rank / ranks / ranks, all * (rank + 1) * (rank + 1) / ranks / ranks};
 }
 
-LocalPanel rows_of(int matrix, FieldNumbering const& rows, std::int64_t columns,
-                   LocalNumbering const& local) {
+LocalPanel rows_of(int matrix, FieldNumbering const& rows, LocalNumbering const& local) {
   LocalPanel panel;
   panel.offset = {0};
   for (std::int64_t i = rows.first(); i < rows.first() + rows.owned(); ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) {
-      double const value = entry(matrix, i, j);
-      if (value == 0) continue;
+    for (auto const& [j, value] : all_rows(matrix)[static_cast<std::size_t>(i)]) {
       panel.column.push_back(local.column(j));
       panel.value.push_back(value);
     }
@@ -64,21 +82,18 @@ LocalPanel rows_of(int matrix, FieldNumbering const& rows, std::int64_t columns,
   }
   return panel;
 }
-std::vector<std::int64_t> read_by(int matrix, FieldNumbering const& rows, std::int64_t columns) {
+std::vector<std::int64_t> read_by(int matrix, FieldNumbering const& rows) {
   std::vector<std::int64_t> read;
   for (std::int64_t i = rows.first(); i < rows.first() + rows.owned(); ++i)
-    for (std::int64_t j = 0; j < columns; ++j)
-      if (entry(matrix, i, j) != 0) read.push_back(j);
+    for (Entry const& one : all_rows(matrix)[static_cast<std::size_t>(i)]) read.push_back(one.column);
   return read;
 }
 // With ghosts in the middle of their owners' numbers local columns rise as all do.
-std::vector<double> dense(int matrix, std::int64_t rows, std::vector<double> const& x) {
+std::vector<double> dense(int matrix, std::vector<double> const& x) {
   std::vector<double> y;
-  for (std::int64_t i = 0; i < rows; ++i) {
+  for (std::vector<Entry> const& row : all_rows(matrix)) {
     double sum = 0;
-    for (std::size_t j = 0; j < x.size(); ++j)
-      if (double const value = entry(matrix, i, static_cast<std::int64_t>(j)); value != 0)
-        sum = std::fma(value, x[j], sum);
+    for (auto const& [j, value] : row) sum = std::fma(value, x[static_cast<std::size_t>(j)], sum);
     y.push_back(sum);
   }
   return y;
@@ -123,14 +138,14 @@ std::vector<double> reference() {
   std::vector<double> x;
   for (std::int64_t i = 0; i < fine; ++i) x.push_back(1e-3 * static_cast<double>(i % 13 - 6));
   for (int k = 0; k < 5; ++k) {
-    std::vector<double> rest = dense(a_fine, fine, x);
+    std::vector<double> rest = dense(a_fine, x);
     for (std::size_t i = 0; i < rest.size(); ++i) rest[i] = x[i] - rest[i];
-    std::vector<double> const b = dense(a_blocks, fine, rest);
+    std::vector<double> const b = dense(a_blocks, rest);
     for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= b[i];
-    std::vector<double> const c = dense(restriction, coarse, rest);
-    std::vector<double> last = dense(a_coarse, coarse, c);
+    std::vector<double> const c = dense(restriction, rest);
+    std::vector<double> last = dense(a_coarse, c);
     for (std::size_t i = 0; i < last.size(); ++i) last[i] = c[i] - last[i];
-    std::vector<double> const more = dense(prolongation, fine, last);
+    std::vector<double> const more = dense(prolongation, last);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = (x[i] + more[i]) * 0x1p-10;
   }
   return x;
@@ -154,25 +169,24 @@ struct Problem {
     Group& group = transport.group();
     NodeMap const nodes = NodeMap::blocks(group.size(), 2);
     WaitLimits const limits{600, 600};
-    LocalNumbering const of_a(fines, read_by(a_fine, fines, fine)),
-        of_b(fines, read_by(a_blocks, fines, fine)), of_r(fines, read_by(restriction, coarses, fine));
-    std::vector<std::int64_t> both = read_by(a_coarse, coarses, coarse);
-    for (std::int64_t const one : read_by(prolongation, fines, coarse)) both.push_back(one);
+    LocalNumbering const of_a(fines, read_by(a_fine, fines)), of_b(fines, read_by(a_blocks, fines)),
+        of_r(fines, read_by(restriction, coarses));
+    std::vector<std::int64_t> both = read_by(a_coarse, coarses);
+    for (std::int64_t const one : read_by(prolongation, fines)) both.push_back(one);
     LocalNumbering const of_c(coarses, both);
     x_field.emplace(transport, of_a.plan(group, route, nodes), tiling, limits);
     between.emplace(transport, of_b.plan(group, route, nodes), blocked, limits);
     rest.emplace(transport, of_r.plan(group, route, nodes), tiling, limits);
     corrected.emplace(transport, of_c.plan(group, route, nodes), small, limits);
-    r = RectangularMatrix(rows_of(restriction, coarses, fine, of_r), small, rest->columns());
-    p = RectangularMatrix(rows_of(prolongation, fines, coarse, of_c), tiling, corrected->columns());
-    a_c.emplace(square(a_coarse, coarses, coarse, of_c), small);
-    a.emplace(square(a_fine, fines, fine, of_a), tiling);
-    b.emplace(square(a_blocks, fines, fine, of_b), blocked);
+    r = RectangularMatrix(rows_of(restriction, coarses, of_r), small, rest->columns());
+    p = RectangularMatrix(rows_of(prolongation, fines, of_c), tiling, corrected->columns());
+    a_c.emplace(square(a_coarse, coarses, of_c), small);
+    a.emplace(square(a_fine, fines, of_a), tiling);
+    b.emplace(square(a_blocks, fines, of_b), blocked);
   }
-  static LocalRowArrays square(int matrix, FieldNumbering const& rows, std::int64_t columns,
-                               LocalNumbering const& local) {
+  static LocalRowArrays square(int matrix, FieldNumbering const& rows, LocalNumbering const& local) {
     ColumnSpace const space = local.columns();
-    return {space.ghosts, rows_of(matrix, rows, columns, local), space.ghosts_below};
+    return {space.ghosts, rows_of(matrix, rows, local), space.ghosts_below};
   }
   static std::int64_t share(Group& group, std::int64_t all) {
     Share const mine = share_of(all / 2, group.rank(), group.size());

@@ -17,8 +17,12 @@ struct Cells {
   std::vector<T> value;
   explicit Cells(std::array<std::int64_t, 3> shape)
       : extent(shape), value(static_cast<std::size_t>(shape[0] * shape[1] * shape[2])) {}
-  T& at(std::int64_t a, std::int64_t b, std::int64_t c) {
-    return value[static_cast<std::size_t>((a * extent[1] + b) * extent[2] + c)];
+  T& at(std::int64_t a, std::int64_t b, std::int64_t c) { return value[index(a, b, c)]; }
+  T const& at(std::int64_t a, std::int64_t b, std::int64_t c) const { return value[index(a, b, c)]; }
+
+ private:
+  std::size_t index(std::int64_t a, std::int64_t b, std::int64_t c) const {
+    return static_cast<std::size_t>((a * extent[1] + b) * extent[2] + c);
   }
 };
 

@@ -60,7 +60,9 @@ class Party {
   void expect_values(std::uint32_t epoch) const {
     for (auto const& [l, data] : in_)
       for (std::size_t i = 0; i < data.size(); ++i)
-        expect(data[i] == value(l, i, epoch), name(l, epoch) + ", item " + std::to_string(i));
+        if (data[i] !=
+            value(l, i, epoch))  // else nobody reads the words, which take longer than the messages
+          expect(false, name(l, epoch) + ", item " + std::to_string(i));
   }
   void finish(std::uint32_t epoch) {
     for (std::size_t k = 0; k < in_.size(); ++k)
@@ -87,7 +89,8 @@ class Party {
         *endpoint, [&] { return endpoint->gathered(all); }, "a gather");
     for (std::size_t r = 0; r < ranks; ++r) {
       for (std::size_t k = 0; k < width; ++k) {
-        expect(all[r * width + k] == contribution(r, k), "gather of epoch " + std::to_string(epoch));
+        if (all[r * width + k] != contribution(r, k))
+          expect(false, "gather of epoch " + std::to_string(epoch));
       }
     }
   }

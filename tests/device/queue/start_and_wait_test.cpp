@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "on_gpus.hpp"
+#include "sample.hpp"
 
 namespace hostless::test {
 namespace {
@@ -90,7 +91,8 @@ TEST_P(PeerBothAtOnce, ThereAndBackOnAStreamAndInGraphs) {
         int trips = 5;
         pair.trips(trips);
         if (std::string const wrong = pair.look(trips); !wrong.empty()) return wrong;
-        constexpr int recorded = 4, launches = 20;
+        constexpr int recorded = 4;
+        int const launches = of_all(20, 8);
         pair.record(recorded);
         t.group().barrier();  // a graph is made before anybody waits
         for (int k = 0; k < launches; ++k) {
@@ -163,7 +165,7 @@ TEST_P(PeerBothAtOnce, ManyMessagesCutAnywhere) {
       Queue queue(QueueType::peer, home().stream(0));
       t.group().barrier();
       std::string wrong;
-      for (int round = 1; round <= 25 && wrong.empty(); ++round) {
+      for (int round = 1; round <= of_all(25, 10) && wrong.empty(); ++round) {
         wrong = messages.round(queue, round, draw);
         t.group().barrier();
       }
