@@ -55,18 +55,28 @@ struct SumsOfSides {
   }
 };
 
+/// Sums that wait for their block row, in a ring.
 template <int b>
-HOSTLESS_VECTOR double* waiting_of_sides(MatrixView const& a, double* ring, std::int64_t block_row) {
-  return ring + (block_row & (a.halved.ring - 1)) * (b * sides);
-}
+struct WaitingOfSides {
+  double* ring;
+  std::int64_t mask;
+  HOSTLESS_VECTOR WaitingOfSides(MatrixView const& a, RightHandSides const& of)
+      : ring(of.ring), mask(a.halved.ring - 1) {}
+  HOSTLESS_VECTOR double* of(std::int64_t block_row) const { return ring + (block_row & mask) * (b * sides); }
+};
 
+/// What the loop over blocks needs lies in registers: behind each store a compiler would load again what it finds through
+/// pointers, and with it a block takes 14.9 cycles, without 14.0 (Zen 4, blocks of 3; 9 of them the multiplications).
 template <int b, class From, class Column>
 HOSTLESS_VECTOR void halved_slot_of_sides(MatrixView const& a, BlockRows rows, Column column,
                                           From const& from, RightHandSides const& of) {
   SumsOfSides<b> done;
+  WaitingOfSides<b> const waiting(a, of);
+  double const* block = rows.value + rows.start[0] * b * b;
+  std::int64_t k = rows.start[0];
   for (int block_row = 0; block_row < rows.count; ++block_row) {
-    std::int64_t const mine = rows.first + block_row;
-    double* const waited = waiting_of_sides<b>(a, of.ring, mine);
+    std::int64_t const mine = rows.first + block_row, end = rows.start[block_row + 1];
+    double* const waited = waiting.of(mine);
     auto const x = from.at(mine);
     __m256d sum[b], own[b];
     HOSTLESS_UNROLLED
@@ -75,12 +85,11 @@ HOSTLESS_VECTOR void halved_slot_of_sides(MatrixView const& a, BlockRows rows, C
       sum[i] = _mm256_loadu_pd(waited + i * sides);
       _mm256_storeu_pd(waited + i * sides, _mm256_setzero_pd());
     }
-    for (std::int64_t k = rows.start[block_row]; k < rows.start[block_row + 1]; ++k) {
-      double const* const block = rows.value + k * b * b;
+    for (; k < end; ++k, block += b * b) {
       fetch_ahead<b * b * 8>(block);
       std::int64_t const at = column[k];
       if (column.once(k)) {
-        add_block_twice<b>(block, from, at, own, waiting_of_sides<b>(a, of.ring, at), sum);
+        add_block_twice<b>(block, from, at, own, waiting.of(at), sum);
       } else {
         add_block_of_sides<b>(block, from, at, sum);
       }
@@ -102,7 +111,7 @@ HOSTLESS_VECTOR void far_blocks_of_sides(MatrixView const& a, FarRange far, Righ
       fetch_ahead<b * b * 8>(h.far_value + k * b * b);
       add_block_of_sides<b>(h.far_value + k * b * b, FromVectors<b>{of.x}, h.far_column[k], sum);
     }
-    double* const to = waiting_of_sides<b>(a, of.ring, h.far_block_row[f]);
+    double* const to = WaitingOfSides<b>(a, of).of(h.far_block_row[f]);
     HOSTLESS_UNROLLED
     for (int i = 0; i < b; ++i) _mm256_storeu_pd(to + i * sides, sum[i]);
   }
