@@ -90,14 +90,15 @@ TEST_P(GpuCheckpoint, GoesOnAnywhere) {
       writer.solve.checkpoint_file = file_.string();
       writer.solve.checkpoint_every = 7;
       Ending const half = solve_on_threads(a, b, random_vector(a.rows(), 99), writer);
-      EXPECT_EQ(half.result.checkpoints, 3);
+      // a processor writes one of the last iteration too
+      EXPECT_EQ(half.result.checkpoints, first ? 3 : 4);
       EXPECT_EQ(outcome_of(half).difference(solve(a, b, at(false, 22))), "") << "pauses for checkpoints";
       for (bool second : {true, false}) {
         if (!first && !second) continue;
         Setting reader = at(second, 40);
         reader.solve.resume_file = file_.string();
         Ending const whole = solve_on_threads(a, b, reader);
-        EXPECT_EQ(whole.result.resumed_at, 21);
+        EXPECT_EQ(whole.result.resumed_at, first ? 21 : 22);
         EXPECT_EQ(outcome_of(whole).difference(expected), "")
             << name(kind) << (first ? ", GPU" : ", host") << (second ? " to GPU" : " to host");
       }
