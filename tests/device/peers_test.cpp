@@ -127,12 +127,13 @@ TEST_P(GpuPeers, GoOnFromCheckpointsAnywhere) {
       writer.solve.checkpoint_file = file_.string();
       writer.solve.checkpoint_every = 5;
       Ending const written = solve_on_threads(a, b, random_vector(a.rows(), 99), writer);
-      EXPECT_EQ(written.result.checkpoints, 3);
+      // processors write one of the last iteration too
+      EXPECT_EQ(written.result.checkpoints, first ? 3 : 4);
       EXPECT_EQ(outcome_of(written).difference(half), "") << "pauses for checkpoints";
       Setting reader = at(second, 30);
       reader.solve.resume_file = file_.string();
       Ending const whole = solve_on_threads(a, b, reader);
-      EXPECT_EQ(whole.result.resumed_at, 15);
+      EXPECT_EQ(whole.result.resumed_at, first ? 15 : 16);
       EXPECT_EQ(outcome_of(whole).difference(expected), "")
           << name(kind) << (first ? ", GPUs" : ", host") << (second ? " to GPUs" : " to host");
     }
