@@ -122,7 +122,7 @@ class Papers(Command):
         (folder / "ldoor.mtx").mkdir()
         (folder / "tmt_sym.mtx").symlink_to("nothing.mtx")
         self.run_it("generate", "poisson7", "--size", "3", "-o", str(folder / "tmt_sym.petsc"))
-        report = self.papers(*BRIEF, "--matrices", folder, "--only", "consph,hood,ldoor,tmt_sym")
+        report = self.papers(*BRIEF, "--matrices", folder, "--only", "consph,hood,ldoor,tmt_sym", code=1)
         found = {m["name"]: m for m in report["matrices"]}
         for name in ("consph", "hood", "ldoor"):
             self.assertFalse(found[name]["stand_in"])

@@ -186,8 +186,8 @@ class Checkpoints(Files):
         whole = self.content("c")
         words = list(struct.unpack(f"<{len(whole) // 8}Q", whole))
         head = words[2]
-        iteration = 20 + 12  # behind identity and 12 other numbers of the state
-        self.assertEqual(words[19], words[iteration] + 1)  # a history of one more
+        iteration = 22 + 12  # behind identity and 12 other numbers of the state
+        self.assertEqual(words[21], words[iteration] + 1)  # a history of one more
         for value in (2**64 - 1, 2**63, 10**9, words[iteration] + 1):
             with self.subTest(iteration=value):
                 bad = words.copy()
