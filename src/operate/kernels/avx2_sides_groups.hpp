@@ -22,14 +22,11 @@ HOSTLESS_VECTOR void fetch_x_ahead(double const* x) {
     fetch_into_second<group_block_rows * 8>(ahead_of(x, x_far_ahead * 8));
   }
 }
-/// The other triangle's values as far before are in the second cache no more when their turn comes again.
-constexpr std::int32_t far_mirrored = 8192;
 /// Values of diagonal k, and x along it, for groups to come.
 template <int W>
 HOSTLESS_VECTOR void fetch_diagonal(Diagonal const* diagonal, std::int32_t k, double const* value,
                                     RightHandSides const& of) {
-  if (diagonal[k].mirrored == 0 || diagonal[k].low < -far_mirrored)
-    fetch_ahead<group_block_rows * 8>(value + diagonal[k].low);
+  if (diagonal[k].mirrored == 0) fetch_ahead<group_block_rows * 8>(value + diagonal[k].low);
   if (k > 0 && diagonal[k].first - diagonal[k - 1].first <= x_ahead) return;
   HOSTLESS_UNROLLED
   for (int w = 0; w < W; ++w) fetch_x_ahead(of.x[w] + diagonal[k].first);
