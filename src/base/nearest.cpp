@@ -44,4 +44,10 @@ std::string did_you_mean(std::string_view written, std::vector<std::string> cons
   return word.empty() ? word : " Did you mean '" + word + "'?";
 }
 
+bool is_same_word(std::string_view one, std::string_view other) {
+  auto const small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [&](char a, char b) { return small(a) == small(b); });
+}
+
 }  // namespace hostless

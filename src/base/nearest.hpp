@@ -14,4 +14,7 @@ std::string nearest(std::string_view written, std::vector<std::string> const& wo
 /// For a message about `written`: " Did you mean '...'?", or nothing.
 std::string did_you_mean(std::string_view written, std::vector<std::string> const& words);
 
+/// Whether two words differ in nothing but small and capital letters of ASCII.
+bool is_same_word(std::string_view one, std::string_view other);
+
 }  // namespace hostless

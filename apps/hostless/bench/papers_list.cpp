@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -112,22 +111,15 @@ auto those_of(List const& list, Table const& table, std::string const& names, ch
   return wanted;
 }
 
-std::string in_small_letters(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
-  return text;
-}
-
 // What `folder` holds by that name, in these letters or else in others (of several the first one); empty:
 // nothing, or no folder was named. `is_wanted` tells files from folders.
 std::string path_in(std::string const& folder, std::string const& name, bool (*is_wanted)(fs::path const&)) {
   if (folder.empty()) return {};
   if (fs::path const path = fs::path(folder) / name; is_wanted(path)) return path;
-  std::string const small = in_small_letters(name);
   std::string found;
   std::error_code problem;
   for (fs::directory_iterator one(folder, problem), end; !problem && one != end; one.increment(problem))
-    if (std::string const path = one->path(); in_small_letters(one->path().filename()) == small &&
+    if (std::string const path = one->path(); is_same_word(one->path().filename().string(), name) &&
                                               is_wanted(path) && (found.empty() || path < found))
       found = path;
   return found;
@@ -185,8 +177,7 @@ std::string obstacle(Variant const& variant, int ranks, bool on_gpus) {
 }
 
 void check_folder(std::string const& folder) {
-  struct stat now {};
-  if (::stat(folder.c_str(), &now) != 0 || !S_ISDIR(now.st_mode))
+  if (!is_folder(folder))
     throw Error(
         ErrorCode::bad_input,
         fmt::format("--matrices '{}': no folder is there (every matrix would be stood in for). Name the "

@@ -11,6 +11,8 @@
 #include <fast_matrix_market/fast_matrix_market.hpp>
 #include <string>
 
+#include "base/nearest.hpp"
+
 namespace hostless::files {
 namespace {
 
@@ -251,12 +253,7 @@ class HeaderLines {
 };
 
 // In any case of letters, as the keywords.
-bool is_banner(std::string_view word) {
-  std::string_view const banner = fmm::kMatrixMarketBanner;
-  auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(word.begin(), word.end(), banner.begin(), banner.end(),
-                    [&](char a, char b) { return lower(a) == lower(b); });
-}
+bool is_banner(std::string_view word) { return is_same_word(word, fmm::kMatrixMarketBanner); }
 
 // fast_matrix_market knows the keywords; which of them hostless takes is said here.
 void read_banner(Line line, MarketHeader& header) {

@@ -60,8 +60,7 @@ class Party {
   void expect_values(std::uint32_t epoch) const {
     for (auto const& [l, data] : in_)
       for (std::size_t i = 0; i < data.size(); ++i)
-        if (data[i] !=
-            value(l, i, epoch))  // else nobody reads the words, which take longer than the messages
+        if (data[i] != value(l, i, epoch))  // else nobody reads the words, which take long
           expect(false, name(l, epoch) + ", item " + std::to_string(i));
   }
   void finish(std::uint32_t epoch) {
