@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "hostless/operate/storage_count.hpp"
+#include "hostless/operate/tiling.hpp"
 
 namespace hostless {
 
@@ -136,12 +137,11 @@ double entries_of(std::array<std::int64_t, 3> const& extent, Direction const& di
 
 /// The last one of a slice need not be full.
 double groups_of(std::int64_t rows, int slices) {
-  auto const in_slice = [](std::int64_t its) {
-    return static_cast<double>((its + group_block_rows - 1) / group_block_rows);
-  };
-  std::int64_t const least = rows / slices, longer = rows % slices;
-  return static_cast<double>(longer) * in_slice(least + 1) +
-         static_cast<double>(slices - longer) * in_slice(least);
+  Tiling const tiling{.block_rows = rows, .slices = slices};
+  std::int64_t groups = 0;
+  for (int s = 0; s < slices; ++s)
+    groups += (tiling.first(s + 1) - tiling.first(s) + group_block_rows - 1) / group_block_rows;
+  return static_cast<double>(groups);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class Ordered {
     for (std::size_t r = 0; r < contribution.size(); ++r) {
       auto const block_rows = static_cast<std::int64_t>(contribution[r].size()) / plan_.block;
       for (std::int64_t s = 0; s < plan_.slices; ++s) {
-        std::int64_t const first = block_rows * s / plan_.slices, end = block_rows * (s + 1) / plan_.slices;
+        std::int64_t const first = first_of_slice(block_rows, s), end = first_of_slice(block_rows, s + 1);
         for (std::int64_t block_row = first; block_row < end;
              ++block_row) {  // (block row - first) = slot * 256 + accumulator
           for (std::int64_t j = 0; j < plan_.block; ++j) {
@@ -104,6 +104,12 @@ class Ordered {
   }
 
  private:
+  /// Even shares, of 64 block rows or more rounded up to whole groups of 32.
+  std::int64_t first_of_slice(std::int64_t block_rows, std::int64_t s) const {
+    std::int64_t const even = block_rows * s / plan_.slices;
+    if (s == plan_.slices || block_rows / plan_.slices < 64) return even;
+    return even % 32 == 0 ? even : even + 32 - even % 32;
+  }
   static std::int64_t padded(std::int64_t n) {
     std::int64_t p = 1;
     while (p < n) p = 2 * p;

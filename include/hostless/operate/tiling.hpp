@@ -20,11 +20,19 @@ struct Tiling {
   static constexpr int accumulators = 256;
   static constexpr int most_threads_per_row = 32;  ///< threads of a warp
 
+  /// Slices of 64 block rows or more begin at multiples of so many: a row then lies in a cache line, a vector and a group
+  /// of sliced ELL as its accumulator does, whatever the slice.
+  static constexpr int aligned = 32;
+  HOSTLESS_HOST_DEVICE bool is_aligned() const { return block_rows >= std::int64_t{2 * aligned} * slices; }
   /// First block row of slice s; first(slices) == block_rows.
-  HOSTLESS_HOST_DEVICE std::int64_t first(int s) const { return block_rows * s / slices; }
+  HOSTLESS_HOST_DEVICE std::int64_t first(int s) const {
+    std::int64_t const even = block_rows * s / slices;
+    return is_aligned() && s < slices ? (even + aligned - 1) / aligned * aligned : even;
+  }
   /// The slice of a block row.
   HOSTLESS_HOST_DEVICE int slice_of(std::int64_t block_row) const {
-    auto slice = static_cast<int>(block_row * slices / block_rows);  // or one before, where rounded
+    auto slice = static_cast<int>(block_row * slices / block_rows);  // or one after or before, where rounded
+    if (slice > 0) --slice;
     while (first(slice + 1) <= block_row) ++slice;
     return slice;
   }

@@ -331,16 +331,15 @@ TEST(DeviceRows, ShorterRowsOfAGroupReadNothingMore) {
 
 TEST(DeviceRows, GroupsStoreWhatTheirBlockRowsHave) {
   Oracle const oracle = random_matrix(500, 2, 30, 8, true);
-  DeviceRows const rows =
-      lay_out(oracle, 2, 5, sell);  // slices of 100 block rows: groups of 32, 32, 32 and 4
+  DeviceRows const rows = lay_out(oracle, 2, 10, sell);  // slices of 50 block rows: groups of 32 and 18
   ASSERT_EQ(rows.group.size(), 20u);
-  for (int slice = 0; slice <= 5; ++slice) EXPECT_EQ(rows.first_group[slice], 4 * slice);
+  for (int slice = 0; slice <= 10; ++slice) EXPECT_EQ(rows.first_group[slice], 2 * slice);
   std::int64_t values = 0;
   for (std::size_t g = 0; g < rows.group.size(); ++g) {
     std::vector<std::size_t> widths;
-    std::int64_t const first = static_cast<std::int64_t>(g) / 4 * 100 + static_cast<std::int64_t>(g) % 4 * 32;
+    std::int64_t const first = static_cast<std::int64_t>(g) / 2 * 50 + static_cast<std::int64_t>(g) % 2 * 32;
     for (std::int64_t block_row = first;
-         block_row < std::min<std::int64_t>(first + 32, (static_cast<std::int64_t>(g) / 4 + 1) * 100);
+         block_row < std::min<std::int64_t>(first + 32, (static_cast<std::int64_t>(g) / 2 + 1) * 50);
          ++block_row) {
       std::set<std::int32_t> columns;
       for (int r = 0; r < 2; ++r)

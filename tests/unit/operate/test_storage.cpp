@@ -56,7 +56,7 @@ TEST(Storage, BlocksCountColumnsInBlockRows) {
 
 TEST(Storage, BytesAreTheSumOfTheArrays) {
   Oracle const oracle = random_matrix(500, 2, 30, 8, true);
-  int const slices = 5;
+  int const slices = 10;
   std::int64_t const rows = 1000, entries = oracle.entries(), slice_bytes = 24 * slices;
   std::int64_t blocks = 0;
   for (std::int64_t block_row = 0; block_row < 500; ++block_row) {
@@ -66,12 +66,12 @@ TEST(Storage, BytesAreTheSumOfTheArrays) {
     }
     blocks += static_cast<std::int64_t>(columns.size());
   }
-  std::int64_t padded = 0, groups = 0;  // slices of 100 block rows: groups of 32, 32, 32 and 4
+  std::int64_t padded = 0, groups = 0;  // slices of 50 block rows: groups of 32 and 18
   for (std::int64_t slice = 0; slice < slices; ++slice) {
-    for (std::int64_t block_row = 0; block_row < 100; block_row += 32, ++groups) {
+    for (std::int64_t block_row = 0; block_row < 50; block_row += 32, ++groups) {
       std::size_t width = 0;
-      for (std::int64_t i = block_row * 2; i < std::min<std::int64_t>(block_row + 32, 100) * 2; ++i) {
-        width = std::max(width, oracle.row[slice * 200 + i].size());
+      for (std::int64_t i = block_row * 2; i < std::min<std::int64_t>(block_row + 32, 50) * 2; ++i) {
+        width = std::max(width, oracle.row[slice * 100 + i].size());
       }
       padded += static_cast<std::int64_t>(width) * 64;
     }
