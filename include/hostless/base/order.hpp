@@ -17,18 +17,14 @@ HOSTLESS_HOST_DEVICE int power_of_two(int n) {
 /// missing entries are +0.0. Destroys v. Any aligned power-of-two group may be combined earlier elsewhere:
 /// same bits.
 HOSTLESS_HOST_DEVICE double tree(double* v, int n) {
-  int width = n / 2;
-  for (; width >= 4; width /= 2) {
-    for (int i = 0; i < width; i += 4) {  // four at once: the compiler makes vectors of them
-      double const a = v[2 * i] + v[2 * i + 1], b = v[2 * i + 2] + v[2 * i + 3];
-      double const c = v[2 * i + 4] + v[2 * i + 5], d = v[2 * i + 6] + v[2 * i + 7];
-      v[i] = a, v[i + 1] = b, v[i + 2] = c, v[i + 3] = d;
+  for (; n >= 8; n /= 8) {  // three levels at once: each by itself waits for the stores of the one before
+    for (int i = 0; i < n / 8; ++i) {
+      double const* const t = v + 8 * i;
+      v[i] = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
     }
   }
-  for (; width >= 1; width /= 2) {
-    for (int i = 0; i < width; ++i) v[i] = v[2 * i] + v[2 * i + 1];
-  }
-  return v[0];
+  if (n == 4) return (v[0] + v[1]) + (v[2] + v[3]);
+  return n == 2 ? v[0] + v[1] : v[0];
 }
 
 }  // namespace hostless
