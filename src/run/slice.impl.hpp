@@ -61,7 +61,7 @@ template <int K>
 HOSTLESS_HOST_DEVICE void add_to_accumulators(Accumulators<K>& sum, int at, double const* contribution,
                                               int block_rows, int b) {
   for (int k = 0; k < K; ++k) {
-    double const* c = contribution + k * chunk_rows;
+    double const* c = contribution + k * step_rows;
     switch (b) {
       case 2:
         add_block_rows<2>(sum.value[k] + at, c, block_rows);
@@ -93,15 +93,22 @@ HOSTLESS_HOST_DEVICE void chunk(State const& state, std::int64_t first_row, int 
       }
       return;
     }
-    double contribution[K == 0 ? 1 : K * chunk_rows];
-    int const rows = block_rows * b;
-    for (int k = 0; k < K; ++k) std::fill_n(contribution + k * chunk_rows, rows, 0.0);
-    HOSTLESS_INDEPENDENT
-    for (int i = 0; i < rows; ++i) {
-      body(state, BlockRow<1>{first_row + i, 0}, Contribution<chunk_rows>{contribution + (K == 0 ? 0 : i)},
-           views...);
+    if constexpr (K == 0) {
+      HOSTLESS_INDEPENDENT
+      for (int i = 0; i < block_rows * b; ++i)
+        body(state, BlockRow<1>{first_row + i, 0}, Contribution<accumulators>{sum.value[0]}, views...);
+    } else {  // some block rows after the other: what they contribute stays in the first-level cache
+      alignas(64) double contribution[K * step_rows];
+      for (int from = 0; from < block_rows; from += step_block_rows) {
+        int const some = std::min(step_block_rows, block_rows - from), rows = some * b;
+        std::int64_t const row = first_row + from * b;
+        for (int k = 0; k < K; ++k) std::fill_n(contribution + k * step_rows, rows, 0.0);
+        HOSTLESS_INDEPENDENT
+        for (int i = 0; i < rows; ++i)
+          body(state, BlockRow<1>{row + i, 0}, Contribution<step_rows>{contribution + i}, views...);
+        add_to_accumulators(sum, at + from, contribution, some, b);
+      }
     }
-    if constexpr (K > 0) add_to_accumulators(sum, at, contribution, block_rows, b);
   } else {  // the body couples the rows of a block row
     for (int l = 0; l < block_rows; ++l) {
       body(state, BlockRow<B>{first_row + l * B, 0}, Contribution<accumulators>{sum.value[0] + at + l},
@@ -189,7 +196,7 @@ HOSTLESS_HOST_DEVICE void sweep_of_column(Tiling const& t, int slice, double* pa
   Multiplier const a = column.by;
   State const state = *column.state;
   Accumulators<K> sum;
-  double product[chunk_rows];
+  alignas(64) double product[chunk_rows];
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
   sum.begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
   for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
