@@ -16,9 +16,10 @@ namespace {
 /// Vectors that lie a multiple of this apart fall onto the same lines of a cache.
 constexpr std::int64_t cache_period = 512;
 
+constexpr std::int64_t line = 8;  // doubles of a cache line
+
 // So far apart do the vectors of two columns lie: whole cache lines, and not all of them onto the same ones.
 std::int64_t stride_of(std::int64_t vector_with_ghosts) {
-  constexpr std::int64_t line = 8;
   std::int64_t const stride = (vector_with_ghosts + line - 1) / line * line;
   return stride % cache_period == 0 ? stride + line : stride;
 }
@@ -57,7 +58,9 @@ void Solver::Parts::allocate_columns() {
   auto const with_ghosts = static_cast<std::size_t>(plan.owned + plan.ghosts);
   stride = all == 1 ? 0 : stride_of(plan.owned + plan.ghosts);
   std::size_t const before = (all - 1) * static_cast<std::size_t>(stride);  // the last column
-  vectors_with_ghosts->assign(before + with_ghosts, 0.0);
+  // Owned rows begin a cache line in this vector too.
+  auto const shift = static_cast<std::size_t>((line - plan.ghosts_below % line) % line);
+  vectors_with_ghosts->assign(shift + before + with_ghosts, 0.0);
   rhs_memory.assign(before + owned, 0.0);
   field_memory.resize(static_cast<std::size_t>(fields_of(options)));
   for (auto& field : field_memory) field.assign(before + owned, 0.0);
@@ -66,7 +69,7 @@ void Solver::Parts::allocate_columns() {
   for (std::size_t c = 0; c < all; ++c) {
     SolveColumn& one = column(static_cast<int>(c));
     std::size_t const first = c * static_cast<std::size_t>(stride);
-    one.gathered = vectors_with_ghosts->data() + first + plan.ghosts_below;
+    one.gathered = vectors_with_ghosts->data() + shift + first + plan.ghosts_below;
     one.rhs = std::span(rhs_memory).subspan(first, owned);
     for (auto& field : field_memory) one.fields.push_back(std::span(field).subspan(first, owned));
     one.history_memory.reset(new StepRecord[steps]);
