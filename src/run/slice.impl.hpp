@@ -79,6 +79,19 @@ HOSTLESS_HOST_DEVICE void add_to_accumulators(Accumulators<K>& sum, int at, doub
   }
 }
 
+/// At most `step_block_rows` block rows of several rows, which are independent of each other.
+template <int K, class Body, class... Views>
+HOSTLESS_HOST_DEVICE void piece_of_chunk(State const& state, std::int64_t first_row, int block_rows, int b,
+                                         Accumulators<K>& sum, int at, Body const& body, Views... views) {
+  alignas(64) double contribution[K * step_rows];
+  int const rows = block_rows * b;
+  for (int k = 0; k < K; ++k) std::fill_n(contribution + k * step_rows, rows, 0.0);
+  HOSTLESS_INDEPENDENT
+  for (int i = 0; i < rows; ++i)
+    body(state, BlockRow<1>{first_row + i, 0}, Contribution<step_rows>{contribution + i}, views...);
+  add_to_accumulators(sum, at, contribution, block_rows, b);
+}
+
 /// One chunk of at most 256 block rows, from accumulator `at` on: body(state, block row, sums, views...), or with
 /// the products in front of the views.
 template <int K, int B, class Body, class... Views>
@@ -98,15 +111,23 @@ HOSTLESS_HOST_DEVICE void chunk(State const& state, std::int64_t first_row, int 
       for (int i = 0; i < block_rows * b; ++i)
         body(state, BlockRow<1>{first_row + i, 0}, Contribution<accumulators>{sum.value[0]}, views...);
     } else {  // some block rows after the other: what they contribute stays in the first-level cache
-      alignas(64) double contribution[K * step_rows];
       for (int from = 0; from < block_rows; from += step_block_rows) {
-        int const some = std::min(step_block_rows, block_rows - from), rows = some * b;
+        int const some = std::min(step_block_rows, block_rows - from);
         std::int64_t const row = first_row + from * b;
-        for (int k = 0; k < K; ++k) std::fill_n(contribution + k * step_rows, rows, 0.0);
-        HOSTLESS_INDEPENDENT
-        for (int i = 0; i < rows; ++i)
-          body(state, BlockRow<1>{row + i, 0}, Contribution<step_rows>{contribution + i}, views...);
-        add_to_accumulators(sum, at + from, contribution, some, b);
+        auto const piece = [&](int those, int rows) __attribute__((always_inline)) {
+          piece_of_chunk<K>(state, row, those, rows, sum, at + from, body, views...);
+        };
+        if (some < step_block_rows) {
+          piece(some, b);
+        } else if (b == 2) {  // lengths that the compiler knows
+          piece(step_block_rows, 2);
+        } else if (b == 3) {
+          piece(step_block_rows, 3);
+        } else if (b == 6) {
+          piece(step_block_rows, 6);
+        } else {
+          piece(step_block_rows, b);
+        }
       }
     }
   } else {  // the body couples the rows of a block row
