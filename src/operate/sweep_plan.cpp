@@ -81,6 +81,7 @@ std::uint64_t fingerprint(ExchangePlan const& plan, SweepPlan const& sweep) {
   hash.add(static_cast<std::int64_t>(plan.fingerprint ^ mark_of_devices(plan.nodes)));
   hash.add(sweep.tiling.block);
   hash.add(sweep.tiling.slices);
+  hash.add(Tiling::aligned);
   hash.add(sweep.tiling.threads_per_row);
   return hash.value();
 }

@@ -21,7 +21,7 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 
 constexpr std::array<char, 8> magic = {'h', 'o', 's', 't', 'l', 's', 'c', 'p'};
-constexpr std::uint64_t format_version = 11;
+constexpr std::uint64_t format_version = 10;
 constexpr std::int64_t word_bytes = 8;
 constexpr std::size_t identity_words = 16, exact_words = identity_words - 2, members = 21,
                       state_words = members + State::values;
