@@ -100,6 +100,10 @@ struct Solver::Parts : SolveColumn {
   void check_symmetry();
   struct ConstantImage {
     static constexpr double rounding = 1e-8;
+  struct SymmetrySample {
+    double vau = 0, uav = 0, size = 0, tolerance = 0;
+  };
+  SymmetrySample sample_symmetry(int exponent);
     double constant, scale;  // largest entry of A 1, and of A x for a random x
     double sum, size;        // of the entries of A x, and of what they are without their signs
     bool vanishes() const { return constant <= rounding * scale; }
