@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "files/binary.hpp"
 #include "files/finished_rows.hpp"
@@ -118,9 +119,8 @@ Layout layout_of(ByteSource& source) {
   auto const [rows, columns, entries] = size;
   if (rows != columns || rows < 1) {
     refuse(source.name(),
-           fmt::format("{} rows and {} columns (the matrix must be square and not empty). Give another "
-                       "matrix.",
-                       rows, columns));
+           fmt::format("{} and {} (the matrix must be square and not empty). Give another matrix.",
+                       counted(rows, "row"), counted(columns, "column")));
   }
   if (entries < 0) {
     refuse(source.name(),

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "files/finished_rows.hpp"
 #include "files/npy.hpp"
@@ -267,9 +268,8 @@ std::int64_t rows_of(Archive const& archive) {
   std::int64_t const rows = extents.whole(), columns = extents.whole();
   if (rows != columns || rows < 1) {
     refuse(archive.path(),
-           fmt::format("{} rows and {} columns (the matrix must be square and not empty). Give another "
-                       "matrix.",
-                       rows, columns));
+           fmt::format("{} and {} (the matrix must be square and not empty). Give another matrix.",
+                       counted(rows, "row"), counted(columns, "column")));
   }
   std::int64_t const stored = archive.entries("data");
   constexpr std::int64_t small = 1024;

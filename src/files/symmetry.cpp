@@ -93,7 +93,7 @@ std::optional<Asymmetry> answer(StoredRows const& rows, Question const& q) {
   if (mirror == q.value) return std::nullopt;
   double const diagonals =
       std::sqrt(std::fabs(q.diagonal)) * std::sqrt(std::fabs(rows.find(q.column, q.column).value_or(0.0)));
-  double const size = std::max({std::fabs(q.value), std::fabs(mirror), diagonals});
+  double const size = std::max({std::fabs(q.value), std::fabs(mirror), diagonals, least_mirror_size});
   return Asymmetry{q.row, q.column, q.value, !stored, mirror, std::fabs(q.value - mirror) / size};
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "files/binary.hpp"
 #include "files/matrix_market/vector.hpp"
 #include "files/npy.hpp"
@@ -99,9 +100,10 @@ Share read_share(Group& group, std::string const& path, std::int64_t n, int colu
     if (vector.entries != all) {
       throw Error(
           ErrorCode::bad_input,
-          fmt::format("{}: the vector has {} entries but the matrix has {} rows (they must agree). Give the "
-                      "vector of this matrix.",
-                      path, vector.entries / columns, n));
+          fmt::format(
+              "{}: the vector has {} but the matrix has {} (they must agree). Give the vector of this "
+              "matrix.",
+              path, counted(vector.entries / columns, "entry", "entries"), counted(n, "row")));
     }
     mine.entries = read_binary_share(source, vector, share_first(all, group.size(), group.rank()),
                                      share_first(all, group.size(), group.rank() + 1));

@@ -240,20 +240,28 @@ std::string Solver::Parts::advice(Result const& result) {
   if (rounded_from >= 0) return advice_where_rounding_lost_it(result);
   if (std::string const text = advice_where_b_was_constant(); !text.empty()) return text;
   if (state.status == Status::aborted) return why_aborted();
-  bool const has_grown = state.status == Status::iteration_limit && state.true_rr > state.first_rr;
+  bool const has_grown =
+      state.status == Status::iteration_limit && (state.true_rr > state.first_rr || !(left_behind < 0));
   bool const may_be_singular = has_grown || state.status == Status::indefinite_matrix ||
                                state.status == Status::breakdown || state.status == Status::stagnated ||
                                state.status == Status::diverged;
   if (!may_be_singular && state.status == Status::iteration_limit && constants_hold_it_up())
     return advice_where_constants_vanish();
   if (!may_be_singular)
-    return state.status == Status::iteration_limit ? name_empty_row(advice_by_status(result))
-                                                   : advice_by_status(result);
+    return state.status == Status::iteration_limit || state.status == Status::not_finite
+               ? name_empty_row(advice_by_status(result))
+               : advice_by_status(result);
   if (options.null_space_constant && (saw_null_direction || (has_grown && steps_saw_null_direction())))
     return advice_where_more_vanishes();
   ConstantImage const image = constant_image();
   if (!options.null_space_constant && image.vanishes()) return advice_where_constants_vanish();
   return name_empty_row(scale_first(image.scale) + advice_by_status(result));
+}
+
+std::string Solver::Parts::word_of_guess() const {
+  if (left_behind < 0) return {};
+  if (!std::isfinite(left_behind)) return " x is the guess: that of the last iteration is not finite.";
+  return fmt::format(" x is the guess: that of the last iteration left |b - A x| = {:.1e}.", left_behind);
 }
 
 std::string Solver::Parts::advice_by_status(Result const& result) {

@@ -263,9 +263,9 @@ void check_room(std::string const& path, std::int64_t history, std::int64_t iter
                              counted(history, "entry", "entries"), iteration));
   }
   if (history > static_cast<std::int64_t>(room)) {
-    refuse(path, fmt::format("it is at iteration {}, more than are allowed (its history has no room). Raise "
+    refuse(path, fmt::format("it is at iteration {}, and {} allowed (its history has no room). Raise "
                              "--max-iterations.",
-                             iteration));
+                             iteration, room == 2 ? "1 is" : fmt::format("{} are", room - 1)));
   }
 }
 

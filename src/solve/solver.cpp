@@ -262,7 +262,7 @@ Solver::Parts::Counted Solver::Parts::begin_solve(Result& result) {
   saved_at = -1;
   for (int c = 0; c < columns(); ++c) {  // nothing is known of this one yet
     column(c).state = State{};
-    column(c).rounded_from = -1;
+    column(c).rounded_from = column(c).left_behind = -1;
   }
   engine->forget_observed();
   exchange->lower();  // what stopped the solve before does not stop this one
@@ -329,12 +329,14 @@ Result Solver::Parts::solve() {
       project_solution();  // what a guess has of the null space only drowns the rest in rounding
     }
     result.resumed_at = state.iteration;
+    keep_guess();
     if (options.null_space_constant) {
       iterate_and_project(result);
     } else {
       iterate(result);
     }
     find_true_residual();
+    give_guess_back();
     round_answer();
     require_finite_answer();
     result.status = state.status;
@@ -343,7 +345,7 @@ Result Solver::Parts::solve() {
     result.time_solve_s = host::Engine::seconds_since(begun);
     finish(result);
     finish_times(result, before);
-    result.message = advice(result) + word_of_checkpoint(result);
+    result.message = advice(result) + word_of_guess() + word_of_checkpoint(result);
   } else {
     if (result.status != Status::peer_lost && options.null_space_constant) project_solution();
     if (result.status != Status::peer_lost && state.status == Status::peer_lost)

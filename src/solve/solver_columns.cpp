@@ -153,6 +153,7 @@ Result Solver::Parts::solve_columns() {
       state.status = result.status;
     } else {
       start_state();
+      keep_guess();
     }
   });
   run_columns();
@@ -161,6 +162,7 @@ Result Solver::Parts::solve_columns() {
   on_each([&](Result& result, char const& easy) {
     if (easy != 0) return finish_easily(result);
     find_true_residual(is_lost);
+    if (!is_lost) give_guess_back();
     if (!is_lost) round_answer();
     if (!is_lost) require_finite_answer();
     result.status = state.status;
@@ -171,7 +173,8 @@ Result Solver::Parts::solve_columns() {
   on_each([&](Result& result, char const& easy) {
     if (easy != 0) return;
     finish(result);
-    if (!is_lost || state.status == Status::peer_lost) result.message = advice(result);  // which may ask all
+    if (!is_lost || state.status == Status::peer_lost)
+      result.message = advice(result) + word_of_guess();  // which may ask all
   });
   tell_whole(whole, each);
   whole.columns = std::move(each);

@@ -33,6 +33,9 @@ struct SolveColumn {
   /// What is left of b beside its mean, in relation to that, is rounding below.
   static constexpr double rounding_of_mean = 1e-14;
   double null_space_removed = 0;
+  std::vector<double> guess;  ///< [owned] where keeps_guess; empty: it was zero, or lies on a GPU
+  bool keeps_guess = false;
+  double left_behind = -1;  ///< |b - A x| of the x that the guess was handed back for; below 0: it was not
   double rounded_from =
       -1;  ///< |b - A x| that had converged before x was rounded to fp32; below 0: nothing was lost
 };
@@ -97,6 +100,10 @@ struct Solver::Parts : SolveColumn {
   void check_options() const;
   void allocate();
   void refresh_symmetry();
+  struct SymmetrySample {
+    double vau = 0, uav = 0, size = 0, tolerance = 0;
+  };
+  SymmetrySample sample_symmetry(int exponent);
   void check_symmetry();
   struct ConstantImage {
     static constexpr double rounding = 1e-8;
@@ -109,6 +116,7 @@ struct Solver::Parts : SolveColumn {
   void refresh_null_space();
   std::string advice(Result const& result);
   std::string advice_by_status(Result const& result);
+  std::string word_of_guess() const;
   std::string advice_where_it_stagnates(Result const& result);
   std::string advice_where_rounding_lost_it(Result const& result) const;
   std::string advice_on_convection() const;
@@ -180,6 +188,9 @@ struct Solver::Parts : SolveColumn {
   std::vector<std::span<double>> checkpointed();
   void find_true_residual(bool is_lost = false);
   double measure_true_residual();
+  bool is_answer_finite();
+  void keep_guess();
+  void give_guess_back();
   void round_answer();
   void require_finite_answer();
   void write_profile(Result& result) const;

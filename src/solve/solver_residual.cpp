@@ -44,6 +44,36 @@ double Solver::Parts::measure_true_residual() {
   return state.status == Status::peer_lost ? std::numeric_limits<double>::quiet_NaN() : state.rr;
 }
 
+// Residuals of a method for any matrix may only grow on their way, and nothing else that it makes smaller says that x has
+// become better: then the guess is the best x that is known. A checkpoint has none.
+void Solver::Parts::keep_guess() {
+  keeps_guess = method().demands == Demands::nothing && options.resume_file.empty();
+  guess.clear();
+  if (!keeps_guess || there != nullptr) return;
+  std::span<double const> const x = fields[0];
+  if (std::any_of(x.begin(), x.end(), [](double one) { return one != 0; })) guess.assign(x.begin(), x.end());
+}
+
+// Whoever asked for the end (`aborted`) has seen the x that is there. All ranks together.
+void Solver::Parts::give_guess_back() {
+  bool const may = state.status == Status::iteration_limit || state.status == Status::stagnated ||
+                   state.status == Status::diverged || state.status == Status::breakdown ||
+                   state.status == Status::not_finite;
+  if (!keeps_guess || !may || !std::isfinite(state.first_rr)) return;
+  if (!is_answer_finite())
+    state.true_rr = std::numeric_limits<double>::quiet_NaN();  // A may never read what is not
+  if (state.true_rr <= state.first_rr) return;
+  left_behind = std::sqrt(state.true_rr);
+  if (there != nullptr && there->guess) {
+    group().together([&] { gpu->take_solution(*there->guess); });
+  } else if (guess.empty()) {
+    clear_answer();
+  } else {
+    std::copy(guess.begin(), guess.end(), fields[0].begin());
+  }
+  state.true_rr = state.recurrence_rr = state.first_rr;
+}
+
 // An x that is handed back in fp32 is judged as it then is. Collective.
 void Solver::Parts::round_answer() {
   bool const rounds = there != nullptr ? there->x.number == GpuArray::Number::fp32 : rounds_to_fp32;
@@ -70,17 +100,21 @@ void Solver::Parts::round_answer() {
   }
 }
 
-// An entry of x that A never reads (its column is empty) is in no residual: what an iteration made of it must be looked
-// at. Collective.
-void Solver::Parts::require_finite_answer() {
-  if (state.status == Status::peer_lost || state.status == Status::not_finite) return;
+// Whether all entries of x are finite. Collective.
+bool Solver::Parts::is_answer_finite() {
   bool finite = true;
   if (there != nullptr) {
     group().together([&] { finite = std::isfinite(gpu->largest_solution()); });
   } else {
     finite = std::all_of(fields[0].begin(), fields[0].end(), [](double one) { return std::isfinite(one); });
   }
-  if (!group().any(!finite)) return;
+  return !group().any(!finite);
+}
+
+// An entry of x that A never reads (its column is empty) is in no residual: what an iteration made of it must be looked
+// at. Collective.
+void Solver::Parts::require_finite_answer() {
+  if (state.status == Status::peer_lost || state.status == Status::not_finite || is_answer_finite()) return;
   state.status = Status::not_finite;
   state.true_rr = std::numeric_limits<double>::quiet_NaN();
 }

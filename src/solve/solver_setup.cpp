@@ -144,38 +144,53 @@ void Solver::Parts::refresh_symmetry() {
   symmetry_version = matrix.values_version();
 }
 
-void Solver::Parts::check_symmetry() {
+// x'Ay and y'Ax of two random vectors, both times 2^exponent: what is multiplied with A is that much larger, which
+// changes no bit but where numbers underflow. Collective; two products with A.
+Solver::Parts::SymmetrySample Solver::Parts::sample_symmetry(int exponent) {
   std::size_t const n = rhs.size();
-  std::vector<double> u(n), v(n), au(n), av(n);
+  std::vector<double> u(n), v(n), scaled(n), au(n), av(n);
   for (std::size_t i = 0; i < n; ++i) {
     u[i] = random_entry(11, matrix.global_row(static_cast<std::int64_t>(i)));
     v[i] = random_entry(12, matrix.global_row(static_cast<std::int64_t>(i)));
   }
-  multiply(u.data(), au.data());
-  multiply(v.data(), av.data());
-  struct Sums {
-    double vau = 0, uav = 0, size = 0, tolerance = 0;
-  } mine;
+  auto const multiply_scaled = [&](std::vector<double> const& x, std::vector<double>& y) {
+    for (std::size_t i = 0; i < n; ++i) scaled[i] = std::scalbn(x[i], exponent);
+    multiply(scaled.data(), y.data());
+  };
+  multiply_scaled(u, au);
+  multiply_scaled(v, av);
+  SymmetrySample mine;
   mine.tolerance = options.symmetry_tolerance;
   for (std::size_t i = 0; i < n; ++i) {
     mine.vau += v[i] * au[i];
     mine.uav += u[i] * av[i];
     mine.size += std::abs(v[i] * au[i]) + std::abs(u[i] * av[i]);
   }
-  Sums all;
-  for (Sums const& s : group().all_gather(mine)) {
+  SymmetrySample all;
+  for (SymmetrySample const& s : group().all_gather(mine)) {
     all.vau += s.vau;
     all.uav += s.uav;
     all.size += s.size;
     all.tolerance = std::max(all.tolerance, s.tolerance);  // the same on all
   }
+  return all;
+}
+
+void Solver::Parts::check_symmetry() {
+  // Below this products may be denormal, whose rounding is no share of their size: a sum of 10^12 of them would be off
+  // by some 1e-312.
+  constexpr double resolved = 1e-280;
+  constexpr int enlarged = 512;
+  SymmetrySample all = sample_symmetry(0);
+  int const exponent = all.size < resolved ? enlarged : 0;
+  if (exponent != 0) all = sample_symmetry(exponent);
   if (std::abs(all.vau - all.uav) > all.tolerance * all.size) {
     throw Error(
         ErrorCode::bad_input,
         fmt::format(
             "the matrix is not symmetric: x'Ay = {:.6e}, y'Ax = {:.6e} for two random vectors (the method "
             "needs A = A'). {}",
-            all.vau, all.uav,
+            std::scalbn(all.vau, -exponent), std::scalbn(all.uav, -exponent),
             matrix.function() ? "Correct the function, or use another method." : "Store both triangles."));
   }
 }

@@ -177,6 +177,8 @@ class Resumed(Command):
         self.assertAlmostEqual(rest["bytes_per_second"] * rest["time_solve_s"] / rest["bytes_per_iteration"], 10, delta=1e-6)
         again = self.solve(*self.problem, "--resume", "c", "--max-iterations", 50, code=1)
         self.assertEqual((again["iterations"], again["bytes_per_second"]), (50, 0))
+        for limit, says in ((40, "it is at iteration 50, and 40 are allowed"), (1, "and 1 is allowed")):
+            self.assertIn(says, self.refused(3, "solve", *self.problem, "--resume", "c", "--max-iterations", limit))
 
     def test_the_time_limit_leaves_one(self):
         rare = ("--checkpoint", "c", "--checkpoint-every", 10**9)

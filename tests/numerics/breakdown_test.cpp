@@ -396,6 +396,20 @@ TEST_P(SymmetricBreakdown,
   EXPECT_NE(e.result.message.find("row 3"), std::string::npos) << e.result.message;
 }
 
+// Products of such entries are off by as much as they are large, where nothing enlarges what is multiplied.
+TEST_P(Breakdown, DenormalMatricesAreNotTakenForUnsymmetric) {
+  if (!facts_of(setting().solve.method).needs_symmetric()) return;
+  System a = System::path(30), bent = a;
+  for (std::int64_t i = 0; i < a.rows(); ++i) {
+    for (std::int64_t j = std::max<std::int64_t>(0, i - 1); j < std::min(a.rows(), i + 2); ++j) {
+      a.at(i, j) = (i == j ? 9e-320 : 1e-320) + 5e-324 * static_cast<double>((i + j) % 7);
+      bent.at(i, j) = a.at(i, j) + (i < j ? 1e-321 : 0.0);
+    }
+  }
+  EXPECT_NO_THROW(solve_on_threads(a, std::vector<double>(30, 1e-20), setting()));
+  refuse(bent, setting(), ErrorCode::bad_input);
+}
+
 // r = (1, 1e-6): alpha = 1 / (1 + 1e14 1e-12) = 1 / 101, which throws the second entry to -1e-6 1e14 / 101.
 TEST_P(DefiniteBreakdown, GrowthOfABadlyScaledSystemIsNoDivergence) {
   auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, setting());

@@ -389,6 +389,22 @@ def test_not_symmetric_is_refused_with_its_place():
         hostless.cg(operator, np.ones(12))
 
 
+def test_denormal_matrices_are_symmetric_too():
+    """Products of theirs are off by as much as they are large: it is no asymmetry."""
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        dense = rng.random((12, 12))
+        dense = (dense + dense.T + 10 * np.eye(12)) * 1e-320
+        for matrix in (dense, LinearOperator((12, 12), matvec=lambda x, dense=dense: dense @ x, dtype=float)):
+            hostless.cg(matrix, np.full(12, 1e-20), maxiter=1)
+    dense[3, 7] *= 2
+    with pytest.raises(hostless.BadInputError, match="not symmetric"):
+        hostless.cg(LinearOperator((12, 12), matvec=lambda x: dense @ x, dtype=float), np.ones(12))
+    dense[3, 7], dense[7, 3] = 1e-323, 5e-324
+    with pytest.warns(hostless.HostlessWarning, match="up to rounding"):
+        hostless.cg(dense, np.full(12, 1e-20), maxiter=1)
+
+
 def test_rounding_is_accepted_with_a_warning():
     dense = system().toarray()
     dense[3, 7] = 1.0

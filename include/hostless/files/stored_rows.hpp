@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,10 @@ enum class Symmetry : std::uint8_t { required, any };
 /// By how much entries of a symmetric matrix may be from their mirrors, as a share of the larger of both and of
 /// sqrt|a_ii a_jj|: what assembling in another order leaves.
 inline constexpr double symmetry_rounding = 1e-9;
+
+/// Entries below the smallest normal number are compared as if they had that size: their spacing is its, and so is what
+/// rounding leaves.
+inline constexpr double least_mirror_size = std::numeric_limits<double>::min();
 
 /// Why a matrix is not symmetric: entry (row, column) has no equal mirror.
 struct Asymmetry {

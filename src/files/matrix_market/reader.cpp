@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "base/setup_watch.hpp"
 #include "files/finished_rows.hpp"
 #include "files/matrix_market/text.hpp"
@@ -22,8 +23,8 @@ void check_sizes(Text& text, MarketHeader const& header) {
     refuse("the matrix is an array (a sparse matrix is needed, as coordinates). Write `matrix coordinate`.");
   }
   if (header.rows != header.columns) {
-    refuse(fmt::format("{} rows and {} columns (the matrix must be square). Correct the sizes.", header.rows,
-                       header.columns));
+    refuse(fmt::format("{} and {} (the matrix must be square). Correct the sizes.",
+                       counted(header.rows, "row"), counted(header.columns, "column")));
   }
   // The shortest line is "1 1\n". Small files are let through: counting their lines makes a clearer message.
   constexpr std::int64_t shortest = 4, small = 1024;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "files/columns_text.hpp"
 #include "files/matrix_market/text.hpp"
 #include "files/owners.hpp"
@@ -27,10 +28,9 @@ MarketHeader checked_header(Text& text, std::int64_t n, int columns) {
   if (columns == 1 && header.rows == 1) std::swap(header.rows, header.columns);  // a vector may lie as a row
   if (header.rows != n || (header.columns != columns && columns == 1 && header.columns < 2)) {
     throw Problem(header.size_line,
-                  fmt::format("{} rows and {} columns (the matrix has {} rows and needs {}). Give "
-                              "the vector of this matrix.",
-                              header.rows, header.columns, n,
-                              columns == 1 ? "one column" : fmt::format("{} columns", columns)));
+                  fmt::format("{} and {} (the matrix has {} and needs {}). Give the vector of this matrix.",
+                              counted(header.rows, "row"), counted(header.columns, "column"),
+                              counted(n, "row"), columns == 1 ? "one column" : counted(columns, "column")));
   }
   if (header.columns != columns) throw Problem(header.size_line, other_columns(header.columns, columns));
   if (header.symmetric)

@@ -74,8 +74,9 @@ HOSTLESS_HOST_DEVICE bool same_bits(double a, double b) {
   return __builtin_bit_cast(std::uint64_t, a) == __builtin_bit_cast(std::uint64_t, b);
 }
 
-/// How far an entry is from its mirror, in the size of both and of their diagonals; 0 of NaN and infinity,
-/// which the solve finds. `differs`: in their bits.
+/// How far an entry is from its mirror, in the size of both and of their diagonals, and never in less than the smallest
+/// normal number, whose spacing denormal ones have; 0 of NaN and infinity, which the solve finds. `differs`: in their
+/// bits.
 HOSTLESS_HOST_DEVICE double mirror_difference(RowsOfCaller const& a, std::int64_t row, std::int64_t k,
                                               bool& differs) {
   std::int64_t const column = a.column.whole(k);
@@ -85,7 +86,8 @@ HOSTLESS_HOST_DEVICE double mirror_difference(RowsOfCaller const& a, std::int64_
   differs = true;
   if (value == other) return 0;
   double const diagonals = sqrt(fabs(entry_at(a, row, row))) * sqrt(fabs(entry_at(a, column, column)));
-  double const size = fmax(fmax(fabs(value), fabs(other)), diagonals);
+  constexpr double least_normal = 0x1p-1022;
+  double const size = fmax(fmax(fmax(fabs(value), fabs(other)), diagonals), least_normal);
   double difference = fabs(value - other) / size;
   if (value - value == 0 && other - other == 0 && difference - difference != 0)  // which fp64 does not hold
     difference = fabs(0.5 * value - 0.5 * other) / (0.5 * size);

@@ -72,7 +72,7 @@ HOSTLESS_VECTOR void halved_slot_of_sides(MatrixView const& a, BlockRows rows, C
                                           From const& from, RightHandSides const& of) {
   SumsOfSides<b> done;
   WaitingOfSides<b> const waiting(a, of);
-  double const* block = rows.value + rows.start[0] * b * b;
+  double const* block = rows.value + std::int64_t{rows.start[0]} * b * b;
   std::int64_t k = rows.start[0];
   for (int block_row = 0; block_row < rows.count; ++block_row) {
     std::int64_t const mine = rows.first + block_row, end = rows.start[block_row + 1];

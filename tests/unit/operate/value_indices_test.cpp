@@ -166,6 +166,9 @@ TEST(ValueIndices, EntriesAreComparedWithTheirMirrors) {
   Square huge(-1e308, 0);
   huge.value[1] = 1e308;
   EXPECT_DOUBLE_EQ(huge.worst(differs), 2) << "a difference that fp64 does not hold";
+  Square denormal(1e-323, 0);
+  denormal.value = {5e-324, 1.5e-323, 1e-323, 5e-324, 0, 5e-324};
+  EXPECT_EQ(denormal.worst(differs), 0x1p-52) << "a spacing is one of the smallest normal number";
 }
 
 /// With as many threads as may be, and more than there are slices.
