@@ -54,7 +54,8 @@ void Solver::Parts::keep_guess() {
   if (std::any_of(x.begin(), x.end(), [](double one) { return one != 0; })) guess.assign(x.begin(), x.end());
 }
 
-// Whoever asked for the end (`aborted`) has seen the x that is there. All ranks together.
+// Whoever asked for the end (`aborted`) has seen the x that is there, and whoever bounded the iterations may go on from
+// it. All ranks together.
 void Solver::Parts::give_guess_back() {
   bool const may = state.status == Status::iteration_limit || state.status == Status::stagnated ||
                    state.status == Status::diverged || state.status == Status::breakdown ||
@@ -63,6 +64,7 @@ void Solver::Parts::give_guess_back() {
   if (!is_answer_finite())
     state.true_rr = std::numeric_limits<double>::quiet_NaN();  // A may never read what is not
   if (state.true_rr <= state.first_rr) return;
+  if (state.status == Status::iteration_limit && std::isfinite(state.true_rr)) return;
   left_behind = std::sqrt(state.true_rr);
   if (there != nullptr && there->guess) {
     group().together([&] { gpu->take_solution(*there->guess); });

@@ -190,10 +190,8 @@ class Advice(Command):
                       ("--preconditioner", "chebyshev"), ("--method", "minres", "--ranks", 3), ("--method", "bicgstab", "--preconditioner", "jacobi")):
             with self.subTest(words=words):
                 told = self.solve("zero.mtx", "b.mtx", *words, code=1)
-                reason, of_the_guess, _ = told["message"].partition(" x is the guess: that of the last iteration left |b - A x| = ")
-                self.assertEqual(reason, "row 6 of A holds only zeros, and b is 2 there, which no x reaches. "
-                                         "Take that row and its column out, or put a 1 on its diagonal.")
-                self.assertEqual(bool(of_the_guess), words == ("--method", "bicgstab"))
+                self.assertEqual(told["message"], "row 6 of A holds only zeros, and b is 2 there, which no x reaches. "
+                                                  "Take that row and its column out, or put a 1 on its diagonal.")
         self.empty_row(0)
         self.solve("zero.mtx", "b.mtx", "--method", "cg", code=0)  # b asks nothing of that row
         told = self.solve("zero.mtx", "b.mtx", "--preconditioner", "jacobi", code=1)["message"]

@@ -136,7 +136,9 @@ TEST_P(General, ConvergedIsTrueOfIndefiniteMatrices) {
     double const left = residual_of(a, b, e.x) / norm(b);
     EXPECT_NEAR(e.result.true_relative_residual, left, 1e-3 * left + 1e-13);
     EXPECT_EQ(e.result.status == Status::converged, left <= 1e-9) << shift << ' ' << e.result.message;
-    if (is(Method::minres)) EXPECT_EQ(e.result.status, Status::converged) << shift;
+    if (is(Method::minres)) {
+      EXPECT_EQ(e.result.status, Status::converged) << shift;
+    }
   }
 }
 

@@ -51,6 +51,7 @@ TEST_P(HandedBack, AnEmptyRowIsTheReasonAndXIsFinite) {
     EXPECT_EQ(e.result.message.find("row 3 of A holds only zeros, and b is 1 there, which no x reaches."), 0U)
         << e.result.message;
     for (double const one : e.x) EXPECT_TRUE(std::isfinite(one)) << limit;
+    if (e.result.status == Status::iteration_limit) continue;  // one may go on from that x
     EXPECT_LE(residual_of(a, b, e.x), residual_of(a, b, guess));
   }
 }
@@ -64,8 +65,8 @@ System random_dense(unsigned n, unsigned seed) {
 // Most of these are beyond BiCGStab, whose x then leaves a residual up to 10^3 times the first.
 TEST_P(HandedBack, NothingWorseThanTheGuessComesBack) {
   if (GetParam().method != Method::bicgstab) return;
-  int given_back = 0, better = 0;
-  for (unsigned seed = 1; seed <= 12; ++seed) {
+  int given_back = 0, better = 0, limited = 0;
+  for (unsigned seed = 1; seed <= 80; ++seed) {
     System const a = random_dense(30, seed);
     auto const b = random_vector(30, seed);
     auto const guess = seed % 2 == 0 ? std::vector<double>(30, 0.0) : random_vector(30, 50 + seed);
@@ -73,13 +74,19 @@ TEST_P(HandedBack, NothingWorseThanTheGuessComesBack) {
     p.solve.max_iterations = seed % 3 == 0 ? 45 : 3000;
     auto const e = solve_on_threads(a, b, guess, p);
     double const left = residual_of(a, b, e.x), first = residual_of(a, b, guess);
+    EXPECT_NEAR(e.result.true_residual, left, 1e-12 * std::max(first, left));
+    if (e.result.status == Status::iteration_limit) {  // one may go on from that x
+      EXPECT_FALSE(same_bits(e.x, guess));
+      ++limited;
+      continue;
+    }
     EXPECT_LE(left, first * (1 + 1e-12)) << seed << ' ' << e.result.message;
-    EXPECT_NEAR(e.result.true_residual, left, 1e-12 * first);
     bool const is_guess = same_bits(e.x, guess);
     EXPECT_EQ(is_guess, e.result.message.find("x is the guess") != std::string::npos) << e.result.message;
     (is_guess ? given_back : better) += 1;
   }
-  EXPECT_GT(given_back, 3);
+  EXPECT_GT(given_back, 0);
+  EXPECT_GT(limited, 1);
   EXPECT_GT(better, 0);
 }
 

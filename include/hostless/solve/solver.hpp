@@ -189,7 +189,7 @@ class Solver {
   void round_answers(bool to_fp32);
 
   /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row), column after column; x is the guess
-  /// and the solution (of bicgstab that has not converged the guess again, where it was better than the last x).
+  /// and the solution (of bicgstab that fails before a limit the guess again, where it was better than the last x).
   Result solve(std::span<double const> b, std::span<double> x);
   /// The same with b and x where they are, on a GPU: neither goes through the host's memory. Begins when
   /// GpuArray::after has come, and has read and written all when it returns. b is measured by one more run of
