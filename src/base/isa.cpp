@@ -49,4 +49,13 @@ Isa active_isa() {
   return isa;
 }
 
+bool runs_on_intel() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace hostless

@@ -10,6 +10,8 @@ char const* name(Isa isa);
 /// The best set this processor has, or the one that the environment variable HOSTLESS_ISA names (baseline,
 /// v3, v4), if the processor has it. Decided once.
 Isa active_isa();
+/// Whether this processor is one of Intel's: what is fetched ahead, and how much at once, was measured apart for these.
+bool runs_on_intel();
 
 }  // namespace hostless
 

@@ -26,10 +26,7 @@ namespace hostless::avx2 {
 /// of one side: 7-point 128^3 8.0 to 5.8 ms, 27-point 64^3 4.3 to 2.2, hex8 with 648,000 rows 10.4 to 8.8; of four sides, which
 /// were fetched into both caches, the last one 4.2 to 3.5 a column; 4096 bytes before 1.05 to 1.1 of that, 16384 the same).
 /// On Intel's into both, nearer: two threads of an Emerald Rapids, products of 7-point 128^3 7.9 to 3.8 ms, of hex8 10.9 for 14.7.
-inline bool const is_intel = [] {
-  __builtin_cpu_init();
-  return __builtin_cpu_is("intel") != 0;
-}();
+inline bool const is_intel = runs_on_intel();
 constexpr int ahead_into_second = 8192, ahead_into_both = 3072;  // bytes
 template <int bytes>
 HOSTLESS_VECTOR void fetch_into_both(void const* from) {
