@@ -70,6 +70,13 @@ HOSTLESS_VECTOR void store_group(__m256d const* sum, int lanes, double* out) {
   for (int lane = 0; lane < lanes; ++lane) out[lane] = all[lane];
 }
 
+/// Whether values of a diagonal come from memory or the third cache: those of the other triangle that lie further before
+/// the group than a second cache reaches, with all that was read meanwhile, do so again.
+constexpr std::int32_t far_before = 32768;  // values
+HOSTLESS_VECTOR bool is_far(Diagonal const& diagonal) {
+  return diagonal.mirrored == 0 || diagonal.low < -far_before;
+}
+
 template <bool whole>
 HOSTLESS_VECTOR void diagonals(MatrixView const& a, SellGroup const& group, int lanes, double const* x,
                                double* out) {
@@ -79,7 +86,7 @@ HOSTLESS_VECTOR void diagonals(MatrixView const& a, SellGroup const& group, int 
   double const* value = a.value + group.value;
   Diagonal const* diagonal = a.diagonal + group.column;
   for (std::int32_t k = 0; k < group.width; ++k) {
-    if (diagonal[k].mirrored == 0) fetch_ahead<group_block_rows * 8>(value + diagonal[k].low);
+    if (is_far(diagonal[k])) fetch_ahead<group_block_rows * 8>(value + diagonal[k].low);
     if constexpr (whole) {
       double const *values = values_of(diagonal[k], value, both), *xs = x + diagonal[k].first;
       for (int v = 0; v < vectors; ++v) {

@@ -26,7 +26,7 @@ HOSTLESS_VECTOR void fetch_x_ahead(double const* x) {
 template <int W>
 HOSTLESS_VECTOR void fetch_diagonal(Diagonal const* diagonal, std::int32_t k, double const* value,
                                     RightHandSides const& of) {
-  if (diagonal[k].mirrored == 0) fetch_ahead<group_block_rows * 8>(value + diagonal[k].low);
+  if (is_far(diagonal[k])) fetch_ahead<group_block_rows * 8>(value + diagonal[k].low);
   if (k > 0 && diagonal[k].first - diagonal[k - 1].first <= x_ahead) return;
   HOSTLESS_UNROLLED
   for (int w = 0; w < W; ++w) fetch_x_ahead(of.x[w] + diagonal[k].first);
