@@ -1,8 +1,6 @@
 #pragma once
-// The promise "Order of sums", written a second time from its text, directly and slowly: no tiling object, no
-// padding tricks, no kernels. All methods follow it, so that the promise itself
-// is compared with what the library computes, bit for bit.
-
+// The promise "Order of sums", written a second time from its text, directly and slowly (no tiling object, no padding
+// tricks, no kernels), which the library is compared with, bit for bit.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -77,12 +75,10 @@ class Ordered {
       auto const block_rows = static_cast<std::int64_t>(contribution[r].size()) / plan_.block;
       for (std::int64_t s = 0; s < plan_.slices; ++s) {
         std::int64_t const first = first_of_slice(block_rows, s), end = first_of_slice(block_rows, s + 1);
-        for (std::int64_t block_row = first; block_row < end;
-             ++block_row) {  // (block row - first) = slot * 256 + accumulator
-          for (std::int64_t j = 0; j < plan_.block; ++j) {
-            double& into = accumulator[{static_cast<std::int64_t>(r), s, (block_row - first) % 256}];
+        for (std::int64_t block_row = first; block_row < end; ++block_row) {
+          double& into = accumulator[{static_cast<std::int64_t>(r), s, (block_row - first) % 256}];
+          for (std::int64_t j = 0; j < plan_.block; ++j)
             into += contribution[r][static_cast<std::size_t>(block_row * plan_.block + j)];
-          }
         }
       }
     }
@@ -104,17 +100,12 @@ class Ordered {
   }
 
  private:
-  /// Even shares, of 64 block rows or more rounded up to whole groups of 32.
-  std::int64_t first_of_slice(std::int64_t block_rows, std::int64_t s) const {
+  std::int64_t first_of_slice(std::int64_t block_rows,
+                              std::int64_t s) const {  // large ones at multiples of 32
     std::int64_t const even = block_rows * s / plan_.slices;
-    if (s == plan_.slices || block_rows / plan_.slices < 64) return even;
-    return even % 32 == 0 ? even : even + 32 - even % 32;
+    return s == plan_.slices || block_rows / plan_.slices < 64 ? even : (even + 31) / 32 * 32;
   }
-  static std::int64_t padded(std::int64_t n) {
-    std::int64_t p = 1;
-    while (p < n) p = 2 * p;
-    return p;
-  }
+  static std::int64_t padded(std::int64_t n) { return n <= 1 ? 1 : 2 * padded((n + 1) / 2); }
   /// The balanced binary tree over [first, first + n), from the root down.
   template <class BlockRow>
   static double tree(std::int64_t first, std::int64_t n, BlockRow const& block_row) {
