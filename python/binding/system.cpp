@@ -66,7 +66,7 @@ System::System(std::int64_t size, Operator apply, nanobind::object callable)
   team_->run([this](Transport& transport) {
     auto call = [this](double const* x, double* y) {
       // A function that raised has no product: NaN ends what is under way.
-      if (team_->ask([&] { operator_(x, y); })) return;
+      if (team_->ask([&] { operator_(x, y); }, true)) return;
       std::fill_n(y, rows(), std::numeric_limits<double>::quiet_NaN());
     };
     rank_of(transport).matrix.emplace(Matrix::from_function(transport, 0, rows(), call));
@@ -171,6 +171,7 @@ SolveOptions System::solve_options(Choices const& choices, Hooks const& hooks, R
     return why.empty() ? fmt::format("the interpreter of rank {} is ending", number)
                        : fmt::format("rank {} raised {}", number, why);
   };
+  s.run.function_failed = [this] { return team_->function_failed(); };
   // Arrays of a whole matrix have been compared entry by entry.
   s.symmetry_compared = !mpi_ && !operator_;
   if (hooks.preconditioner) {
@@ -226,7 +227,7 @@ void System::precondition(Rank& rank, Transport& transport, double const* r, dou
   m.from_local({r, owned}, {mine(shown_, rank), count});
   if (!mpi_) transport.group().barrier();
   if (mpi_ || transport.group().rank() == 0) {
-    bool const good = team_->ask([this] { hooks_->preconditioner(shown_.data(), answered_.data()); });
+    bool const good = team_->ask([this] { hooks_->preconditioner(shown_.data(), answered_.data()); }, true);
     // Where it raised, the next sum tells all ranks to end: until then anything finite, or they had another
     // ending.
     if (!good) answered_ = shown_;

@@ -161,6 +161,7 @@ void ThreadTeam::run(Job const& job, SetupWatch* watch) {
   raised_ = nullptr;
   why_stopped_.clear();
   stop_.store(false);
+  function_failed_.store(false);
   if (!ended_) {
     job_ = &job;
     watch_ = watch;
@@ -190,9 +191,9 @@ void ThreadTeam::watch(std::unique_lock<std::mutex>& lock) {
       if (watch_ != nullptr) line.draw(*watch_);
       if (watch_ != nullptr && ends_early_ && ending) watch_->stop();
       if (raised_) continue;
-      std::function<void()> const look = [] {
+      Question look{[] {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      };
+      }};
       asked_ = &look;
       answer(lock);
     }
@@ -200,14 +201,15 @@ void ThreadTeam::watch(std::unique_lock<std::mutex>& lock) {
 }
 
 void ThreadTeam::answer(std::unique_lock<std::mutex>& lock) {
-  auto const* const call = asked_;
+  Question& question = *asked_;
+  bool const calls = !raised_ || (question.to_the_end && !function_failed_);
   std::exception_ptr raised;
   std::string why;
   lock.unlock();
-  if (!raised_) {
+  if (calls) {
     Back const back;
     try {
-      (*call)();
+      question.call();
     } catch (abi::__forced_unwind&) {  // the interpreter went while a function of the user was at work
       stay();
     } catch (nb::python_error const& error) {
@@ -224,7 +226,9 @@ void ThreadTeam::answer(std::unique_lock<std::mutex>& lock) {
     check_usable();
   }
   lock.lock();
-  if (raised) {
+  question.answered = calls && !raised;
+  if (question.to_the_end && !question.answered) function_failed_.store(true);
+  if (raised && !raised_) {
     raised_ = raised;
     why_stopped_ = std::move(why);
     stop_.store(true);
@@ -234,14 +238,15 @@ void ThreadTeam::answer(std::unique_lock<std::mutex>& lock) {
   to_ranks_.notify_all();
 }
 
-bool ThreadTeam::ask(std::function<void()> call) {
+bool ThreadTeam::ask(std::function<void()> call, bool to_the_end) {
+  Question question{std::move(call), to_the_end};
   std::unique_lock lock(mutex_);
   to_ranks_.wait(lock, [&] { return asked_ == nullptr; });  // bounded: the caller answers ten times a second
-  if (raised_) return false;
-  asked_ = &call;
+  if (raised_ && !to_the_end) return false;
+  asked_ = &question;
   to_caller_.notify_all();
-  to_ranks_.wait(lock, [&] { return asked_ != &call; });  // bounded: as long as the user's function takes
-  return !raised_;
+  to_ranks_.wait(lock, [&] { return asked_ != &question; });  // bounded: as long as the user's function takes
+  return question.answered;
 }
 
 // Of several ranks the one that does not merely miss another one.

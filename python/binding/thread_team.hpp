@@ -48,7 +48,12 @@ class ThreadTeam {
   void check_usable() const;
   /// Called by one rank inside a job: `call` runs with the GIL on the thread that waits in `run`. False where
   /// it raised, now or before: the job should come to its end.
-  bool ask(std::function<void()> call);
+  ///
+  /// to_the_end  something else that was raised does not keep it from being called: what the job has under way
+  ///             needs its answer
+  bool ask(std::function<void()> call, bool to_the_end = false);
+  /// Whether such a call has raised in this job, so that what it has under way is not what it should be.
+  bool function_failed() const { return function_failed_.load(std::memory_order_relaxed); }
   /// True when the job should come to its end; any thread may look, at any time.
   bool stop() const {
     return stop_.load(std::memory_order_relaxed) ||
@@ -83,11 +88,16 @@ class ThreadTeam {
   std::uint64_t turn_ = 0;
   int working_ = 0;
   bool closing_ = false, leaving_ = false, ended_ = false, running_ = false;
-  std::function<void()> const* asked_ = nullptr;
+  struct Question {
+    std::function<void()> call;
+    bool to_the_end = false, answered = false;
+  };
+  Question* asked_ = nullptr;
   std::vector<std::exception_ptr> failed_;
   std::exception_ptr raised_;  // in Python
   std::string why_ended_, why_stopped_;
   std::atomic<bool> stop_{false}, ends_early_{true};  // the job was begun before the interpreter's end
+  std::atomic<bool> function_failed_{false};
   SetupWatch* watch_ = nullptr;                       // of the job, where it is a set-up
   std::thread thread_;                                // last: everything else is there before it starts
 };

@@ -67,6 +67,7 @@ void Solver::Parts::check_checkpoint_file() const {
 
 // A file that cannot be written later costs nobody the answer, and the next one may fit.
 void Solver::Parts::save(Result& result) {
+  if (group().any(options.run.function_failed && options.run.function_failed())) return;
   auto const now = checkpointed();
   auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
   try {

@@ -74,6 +74,9 @@ struct RunOptions {
   std::function<bool()> stop_requested;
   /// What stop_requested said yes for, in words for Result::message ("ctrl-C (SIGINT)"); may be empty.
   std::function<std::string()> stop_reason;
+  /// Whether a function of the user (an operator, a preconditioner) has failed in this solve, and what its vectors are now
+  /// is not what the iteration should have made of them: no checkpoint is written of these. May be empty.
+  std::function<bool()> function_failed;
   /// Called before every barrier of threads, with the thread: schedule and fault tests delay or throw in it.
   std::function<void(int)> disturb;
 };
