@@ -98,8 +98,8 @@ class ThreadTeam {
   std::string why_ended_, why_stopped_;
   std::atomic<bool> stop_{false}, ends_early_{true};  // the job was begun before the interpreter's end
   std::atomic<bool> function_failed_{false};
-  SetupWatch* watch_ = nullptr;                       // of the job, where it is a set-up
-  std::thread thread_;                                // last: everything else is there before it starts
+  SetupWatch* watch_ = nullptr;  // of the job, where it is a set-up
+  std::thread thread_;           // last: everything else is there before it starts
 };
 
 }  // namespace hostless::python
