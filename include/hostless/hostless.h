@@ -136,7 +136,8 @@ int hostless_open_mpi(const char* vendor, int fortran_communicator, hostless_tra
 /* As above, but ranks of one node exchange through memory that they share. A node is a host name;
  * HOSTLESS_COMPOSITE_RANKS_PER_NODE declares smaller ones. Results have the bits of hostless_open_mpi. */
 int hostless_open_composite(const char* vendor, int fortran_communicator, hostless_transport** transport);
-/* A transport outlives what was made of it: free matrices, solvers and exchanges first. */
+/* A transport outlives what was made of it: free matrices, solvers and exchanges first. NULL, and one that
+ * hostless_run_threads lends, are left alone. */
 void hostless_close(hostless_transport* transport);
 /* Runs body(transport, user) on `ranks` threads of this process; each gets a transport of its own, valid
  * during the call. A body that returns something else than 0 ends the others; its value is returned. */

@@ -58,7 +58,10 @@ int hostless_open_composite(char const* vendor, int fortran_communicator, hostle
   return guarded([&] { open_over_mpi(vendor, fortran_communicator, transport, true); });
 }
 
-void hostless_close(hostless_transport* transport) { delete transport; }
+// One that hostless_run_threads lends is its own.
+void hostless_close(hostless_transport* transport) {
+  if (transport != nullptr && transport->owned) delete transport;
+}
 
 int hostless_run_threads(int ranks, int (*body)(hostless_transport*, void*), void* user) {
   int result = 0;

@@ -57,7 +57,8 @@ class Options(Command):
         (self.folder / "options.md").write_text("# Options\n")
         done = self.run_it("options", "--check", "options.md", code=1)
         self.assertIn("options.md is not what the table of options says", done.stderr)
-        self.run_it("options", "--check", "missing.txt", code=4)
+        self.run_it("options", "--check", "missing.txt", code=3)
+        self.run_it("options", "--check", ".", code=3)
         self.refused(2, "options", "--check", "options.md", "--output", "options.md")
 
 

@@ -1,8 +1,8 @@
 // The page of all options: written by what takes them.
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <iterator>
+#include <cstdint>
 
+#include "base/file.hpp"
 #include "commands.hpp"
 #include "hostless/solve/option_table.hpp"
 #include "standard_output.hpp"
@@ -12,11 +12,8 @@ namespace hostless {
 namespace {
 
 int check_page(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);  // bounded: a page of the documentation
-  std::string const there{std::istreambuf_iterator<char>(file), {}};
-  if (!file.good() && there.empty())
-    throw Error(ErrorCode::environment, path + ": cannot be read. Name the page.");
-  if (there == options_page()) return 0;
+  constexpr std::int64_t most = 1 << 24;  // many times the page
+  if (read_whole_file(path, most) == options_page()) return 0;
   tell(
       "hostless: {} is not what the table of options says (one of them was changed). Use hostless options "
       "--output {}.\n",

@@ -124,6 +124,7 @@ static int refuse(hostless_transport* t, void* user) {
 
 /* What all ranks must pass alike is compared before anything depends on it. */
 static int disagree(hostless_transport* t, void* user) {
+  hostless_close(t); /* one that is lent is left alone */
   int64_t owned[PER_RANK], ghosts[2];
   double memory[PER_RANK + 2] = {0};
   hostless_items items = ring(t, owned, ghosts);
