@@ -9,8 +9,9 @@ namespace hostless {
 std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                           PlanOptions const& options) {
   Hash hash;
+  Route const travelled = patterns.size() > 1 ? route : Route::direct;  // of one rank nothing travels
   for (std::int64_t number :
-       {std::int64_t{ExchangePlan::current_version}, static_cast<std::int64_t>(route),
+       {std::int64_t{ExchangePlan::current_version}, static_cast<std::int64_t>(travelled),
         static_cast<std::int64_t>(options.reuse_guarantee), static_cast<std::int64_t>(options.space),
         static_cast<std::int64_t>(options.apart), options.message_cap,
         static_cast<std::int64_t>(options.by_socket), static_cast<std::int64_t>(options.dies.dies)})

@@ -397,6 +397,8 @@ TEST(Fingerprint, EqualOnAllRanksAndSensitiveToEverything) {
   // 64-bit FNV-1a, so that files written elsewhere can be compared: a fixed value for the smallest plan.
   EXPECT_EQ(fingerprint(Route::direct, {Pattern{0, {}, {0}, {}, {}}}, NodeMap::blocks(1, 1), options),
             0x2b481aab74bfa3c7u);
+  EXPECT_EQ(fingerprint(Route::leader, {Pattern{0, {}, {0}, {}, {}}}, NodeMap::blocks(1, 1), options),
+            0x2b481aab74bfa3c7u);
 }
 
 TEST(MakePlan, RefusesWhatDoesNotFit) {
