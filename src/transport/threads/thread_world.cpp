@@ -1,7 +1,9 @@
 // Ranks are threads of this process. Set-up collectives go through memory of the world, endpoints through a
 // zone.
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -29,12 +31,20 @@ struct Inbox {
   std::deque<Told> notes;
 };
 
+/// What a rank calls together with others, or the half of it that ends with a barrier.
+enum class Together : std::uint8_t { barrier, gather, gathered, exchange, exchanged };
+char const* word_of(Together what) {
+  if (what == Together::barrier) return "waits";
+  return what == Together::gather || what == Together::gathered ? "gathers" : "exchanges";
+}
+
 // Everything that one rank shows to others lies here, not on a rank's stack: a rank that leaves by an
 // exception must not take away what another is reading.
 struct World {
   explicit World(int ranks)
       : size(ranks),
         share(static_cast<std::size_t>(ranks)),
+        called{std::vector<Together>(share.size()), std::vector<Together>(share.size())},
         mail(static_cast<std::size_t>(ranks)),
         inbox(static_cast<std::size_t>(ranks)),
         gone(static_cast<std::size_t>(ranks)) {}
@@ -42,25 +52,37 @@ struct World {
   std::atomic<bool> left{false};   ///< a rank failed: nobody waits any longer
   std::atomic<bool> ended{false};  ///< a rank is through: nobody can wait for it in a collective
   std::atomic<std::uint64_t> arrived{0};
-  std::vector<Bytes> share;              ///< by rank
+  std::vector<Bytes> share;  ///< by rank
+  /// By rank, of every other barrier: a rank that is one further on writes beside what others still read.
+  std::array<std::vector<Together>, 2> called;
   std::vector<std::vector<Bytes>> mail;  ///< by source, then target
   std::shared_ptr<std::byte> memory;     ///< handed from rank 0 to all
   std::vector<Inbox> inbox;              ///< by target
   std::vector<std::atomic<bool>> gone;   ///< by rank: it is through, or failed
   WaitLimits limits = WaitLimits::from_environment();
 
-  void barrier(std::uint64_t& turn) {
+  /// Errors  usage  ranks call different things, on all of them
+  void barrier(std::uint64_t& turn, int rank, Together what) {
     if (left.load(std::memory_order_acquire)) throw Error(ErrorCode::peer_lost, left_in_setup);
-    ++turn;
+    std::vector<Together>& now = called[++turn % 2];
+    now[static_cast<std::size_t>(rank)] = what;
     std::uint64_t const all = turn * static_cast<std::uint64_t>(size);
     arrived.fetch_add(1, std::memory_order_acq_rel);
     auto const waited = wait_for(
         [&] { return arrived.load(std::memory_order_acquire) >= all; },
         [&] { return left.load(std::memory_order_acquire) || ended.load(std::memory_order_acquire); },
         setup_deadline(limits));
-    if (waited == Waited::done) return;
+    if (waited == Waited::done) return check_alike(now);
     left.store(true, std::memory_order_release);
     throw Error(ErrorCode::peer_lost, waited == Waited::stopped ? left_in_setup : late_in_setup);
+  }
+  static void check_alike(std::vector<Together> const& all) {
+    auto const other = std::find_if(all.begin(), all.end(), [&](Together one) { return one != all.front(); });
+    if (other == all.end()) return;
+    throw Error(ErrorCode::usage,
+                "ranks call different things together (rank 0 " + std::string(word_of(all.front())) +
+                    ", rank " + std::to_string(other - all.begin()) + ' ' + word_of(*other) +
+                    "). Call the same on all ranks, in one order and with the same options.");
   }
 };
 
@@ -69,12 +91,12 @@ class ThreadGroup final : public Group {
   ThreadGroup(World& world, int rank) : world_(world), rank_(rank) {}
   int rank() const override { return rank_; }
   int size() const override { return world_.size; }
-  void barrier() override { world_.barrier(turn_); }
+  void barrier() override { meet(Together::barrier); }
 
   void all_gather_blocks(std::span<std::byte const> mine, std::span<std::byte> all) override {
     check_room(mine.size(), all.size());
     world_.share[static_cast<std::size_t>(rank_)].assign(mine.begin(), mine.end());
-    barrier();
+    meet(Together::gather);
     for (std::size_t r = 0; r < world_.share.size(); ++r) {
       Bytes const& block = world_.share[r];
       if (block.size() != mine.size()) {
@@ -85,22 +107,24 @@ class ThreadGroup final : public Group {
       }
       if (!mine.empty()) std::memcpy(all.data() + r * mine.size(), block.data(), mine.size());
     }
-    barrier();
+    meet(Together::gathered);
   }
 
   std::vector<Bytes> exchange(std::vector<Bytes> to) override {
     check_buffers(to.size());
     std::vector<Bytes> from(to.size());
     world_.mail[static_cast<std::size_t>(rank_)] = std::move(to);
-    barrier();
+    meet(Together::exchange);
     for (std::size_t r = 0; r < from.size(); ++r) {
       from[r] = std::move(world_.mail[r][static_cast<std::size_t>(rank_)]);
     }
-    barrier();
+    meet(Together::exchanged);
     return from;
   }
 
  private:
+  void meet(Together what) { world_.barrier(turn_, rank_, what); }
+
   World& world_;
   int rank_;
   std::uint64_t turn_ = 0;

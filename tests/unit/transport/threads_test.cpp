@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/group.hpp"
@@ -77,6 +79,36 @@ TEST(Threads, BlocksOfDifferentSizesAreAnError) {
                                 group.all_gather_blocks(mine, all);
                               }),
                Error);
+}
+
+// They read what others have laid out for what they call themselves.
+TEST(Threads, RanksThatCallDifferentThingsAreToldSo) {
+  using Call = void (*)(Group&);
+  Call const waits = [](Group& g) { g.barrier(); };
+  Call const gathers = [](Group& g) { g.all_gather(g.rank()); };
+  Call const exchanges = [](Group& g) { g.exchange_values(std::vector<std::vector<std::int64_t>>(3, {7})); };
+  struct Pair {
+    Call first, last;
+    char const* says;
+  };
+  for (Pair const& one : {Pair{gathers, exchanges, "(rank 0 gathers, rank 2 exchanges)"},
+                          Pair{exchanges, gathers, "(rank 0 exchanges, rank 2 gathers)"},
+                          Pair{waits, exchanges, "(rank 0 waits, rank 2 exchanges)"},
+                          Pair{gathers, waits, "(rank 0 gathers, rank 2 waits)"}}) {
+    std::atomic<int> told{0};
+    run_on_threads(3, [&](Group& group) {
+      try {
+        (group.rank() == 2 ? one.last : one.first)(group);
+        ADD_FAILURE() << "rank " << group.rank() << " was not told: " << one.says;
+      } catch (Error const& e) {
+        EXPECT_EQ(e.code(), ErrorCode::usage);
+        EXPECT_NE(std::string(e.what()).find(one.says), std::string::npos) << e.what();
+        ++told;
+      }
+      group.barrier();  // they are in step again
+    });
+    EXPECT_EQ(told, 3);
+  }
 }
 
 }  // namespace
