@@ -8,18 +8,18 @@
 namespace hostless::test {
 namespace {
 
-struct Where {
+struct Answerer {
   Method method;
   RunChoice run;
 };
-std::vector<Where> all_runs_of_each() {
-  std::vector<Where> all;
+std::vector<Answerer> all_answerers() {
+  std::vector<Answerer> all;
   for (Method method :
        methods_that([](MethodFacts const& one) { return one.demands < Demands::positive_definite; }))
     for (RunChoice const& run : all_runs()) all.push_back({method, run});
   return all;
 }
-class HandedBack : public testing::TestWithParam<Where> {
+class HandedBack : public testing::TestWithParam<Answerer> {
  protected:
   Setting setting() const {
     Setting p;
@@ -29,7 +29,7 @@ class HandedBack : public testing::TestWithParam<Where> {
     return p;
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, HandedBack, testing::ValuesIn(all_runs_of_each()), [](auto const& one) {
+INSTANTIATE_TEST_SUITE_P(All, HandedBack, testing::ValuesIn(all_answerers()), [](auto const& one) {
   return std::string(name(one.param.method)) + "_" + one.param.run.name;
 });
 

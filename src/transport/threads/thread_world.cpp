@@ -91,12 +91,12 @@ class ThreadGroup final : public Group {
   ThreadGroup(World& world, int rank) : world_(world), rank_(rank) {}
   int rank() const override { return rank_; }
   int size() const override { return world_.size; }
-  void barrier() override { meet(Together::barrier); }
+  void barrier() override { wait_for_all(Together::barrier); }
 
   void all_gather_blocks(std::span<std::byte const> mine, std::span<std::byte> all) override {
     check_room(mine.size(), all.size());
     world_.share[static_cast<std::size_t>(rank_)].assign(mine.begin(), mine.end());
-    meet(Together::gather);
+    wait_for_all(Together::gather);
     for (std::size_t r = 0; r < world_.share.size(); ++r) {
       Bytes const& block = world_.share[r];
       if (block.size() != mine.size()) {
@@ -107,23 +107,23 @@ class ThreadGroup final : public Group {
       }
       if (!mine.empty()) std::memcpy(all.data() + r * mine.size(), block.data(), mine.size());
     }
-    meet(Together::gathered);
+    wait_for_all(Together::gathered);
   }
 
   std::vector<Bytes> exchange(std::vector<Bytes> to) override {
     check_buffers(to.size());
     std::vector<Bytes> from(to.size());
     world_.mail[static_cast<std::size_t>(rank_)] = std::move(to);
-    meet(Together::exchange);
+    wait_for_all(Together::exchange);
     for (std::size_t r = 0; r < from.size(); ++r) {
       from[r] = std::move(world_.mail[r][static_cast<std::size_t>(rank_)]);
     }
-    meet(Together::exchanged);
+    wait_for_all(Together::exchanged);
     return from;
   }
 
  private:
-  void meet(Together what) { world_.barrier(turn_, rank_, what); }
+  void wait_for_all(Together what) { world_.barrier(turn_, rank_, what); }
 
   World& world_;
   int rank_;
