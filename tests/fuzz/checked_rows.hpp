@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <string>
 
 #include "hostless/files/stored_rows.hpp"
@@ -15,12 +16,14 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Up to rounding, as readers take matrices where nobody says otherwise; a zero needs no mirror.
+// Up to rounding, which is no less than that of the smallest normal number, as readers take matrices where nobody says
+// otherwise; a zero needs no mirror.
 inline bool is_mirrored(StoredRows const& rows, std::int64_t row, std::int64_t column, double value) {
   double const mirror = rows.find(column, row).value_or(0.0);
   if (mirror == value) return true;
   auto const root = [&](std::int64_t r) { return std::sqrt(std::fabs(rows.find(r, r).value_or(0.0))); };
-  double const size = std::max({std::fabs(value), std::fabs(mirror), root(row) * root(column)});
+  double const size = std::max(
+      {std::fabs(value), std::fabs(mirror), root(row) * root(column), std::numeric_limits<double>::min()});
   return std::fabs(value - mirror) / size <= symmetry_rounding;
 }
 
