@@ -1,5 +1,7 @@
 // Matrices that are not positive definite, or not symmetric: the breakdown tables of the methods that take
 // some of them, worked out by hand, and systems whose ranks do not read each other mutually.
+#include "general.hpp"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -10,30 +12,6 @@
 namespace hostless::test {
 namespace {
 
-struct Where {
-  Method method;
-  RunChoice run;
-  int ranks;
-};
-std::vector<Where> all_runs_of_each() {
-  std::vector<Where> all;
-  for (Method method :
-       methods_that([](MethodFacts const& one) { return one.demands < Demands::positive_definite; }))
-    for (RunChoice const& run : all_runs()) all.push_back({method, run, run.threads == 3 ? 1 : 2});
-  return all;
-}
-class General : public testing::TestWithParam<Where> {
- protected:
-  Setting setting() const {
-    Setting p;
-    p.ranks = GetParam().ranks;
-    p.solve.method = GetParam().method;
-    use(p, GetParam().run);
-    return p;
-  }
-  bool is(Method method) const { return GetParam().method == method; }
-  bool needs_symmetric() const { return facts_of(GetParam().method).needs_symmetric(); }
-};
 INSTANTIATE_TEST_SUITE_P(All, General, testing::ValuesIn(all_runs_of_each()), [](auto const& one) {
   return std::string(name(one.param.method)) + "_" + one.param.run.name;
 });

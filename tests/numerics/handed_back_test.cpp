@@ -3,33 +3,13 @@
 
 #include <cmath>
 
-#include "systems.hpp"
+#include "general.hpp"
 
 namespace hostless::test {
 namespace {
 
-struct Answerer {
-  Method method;
-  RunChoice run;
-};
-std::vector<Answerer> all_answerers() {
-  std::vector<Answerer> all;
-  for (Method method :
-       methods_that([](MethodFacts const& one) { return one.demands < Demands::positive_definite; }))
-    for (RunChoice const& run : all_runs()) all.push_back({method, run});
-  return all;
-}
-class HandedBack : public testing::TestWithParam<Answerer> {
- protected:
-  Setting setting() const {
-    Setting p;
-    p.ranks = GetParam().run.threads == 3 ? 1 : 2;
-    p.solve.method = GetParam().method;
-    use(p, GetParam().run);
-    return p;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(All, HandedBack, testing::ValuesIn(all_answerers()), [](auto const& one) {
+class HandedBack : public General {};
+INSTANTIATE_TEST_SUITE_P(All, HandedBack, testing::ValuesIn(all_runs_of_each()), [](auto const& one) {
   return std::string(name(one.param.method)) + "_" + one.param.run.name;
 });
 

@@ -43,6 +43,11 @@ def raises_at(iteration):
     return callback
 
 
+def interrupted(A, b, file, **options):
+    with pytest.raises(Interrupted):
+        hostless.cg(A, b, rtol=1e-10, checkpoint=file, checkpoint_every=10, **options)
+
+
 def goes_on(A, b, file, **options):
     x, _, whole = hostless.cg(A, b, rtol=1e-10, full_output=True, **options)
     again, _, result = hostless.cg(A, b, rtol=1e-10, full_output=True, resume=file, **options)
@@ -56,8 +61,7 @@ def goes_on(A, b, file, **options):
 def test_the_iteration_that_a_callback_leaves_is_ended(problem, tmp_path, method, ranks):
     A, b = problem
     file = tmp_path / "c"
-    with pytest.raises(Interrupted):
-        hostless.cg(A, b, M=diagonal(A), method=method, ranks=ranks, rtol=1e-10, checkpoint=file, checkpoint_every=10, callback=raises_at(33))
+    interrupted(A, b, file, M=diagonal(A), method=method, ranks=ranks, callback=raises_at(33))
     assert goes_on(A, b, file, M=diagonal(A), method=method, ranks=ranks) >= 33
 
 
@@ -66,8 +70,7 @@ def test_the_iteration_that_a_callback_leaves_is_ended(problem, tmp_path, method
 def test_what_a_function_leaves_unanswered_is_not_written(problem, tmp_path, method, ranks):
     A, b = problem
     file = tmp_path / "c"
-    with pytest.raises(Interrupted):
-        hostless.cg(A, b, M=diagonal(A, 87), method=method, ranks=ranks, rtol=1e-10, checkpoint=file, checkpoint_every=10)
+    interrupted(A, b, file, M=diagonal(A, 87), method=method, ranks=ranks)
     assert goes_on(A, b, file, M=diagonal(A), method=method, ranks=ranks) % 10 == 0
 
 
@@ -76,6 +79,5 @@ def test_an_operator_is_asked_until_the_iteration_has_ended(problem, tmp_path, m
     A, b = problem
     apart = sla.LinearOperator(A.shape, matvec=lambda x: A @ np.ravel(x), dtype=float)
     file = tmp_path / "c"
-    with pytest.raises(Interrupted):
-        hostless.cg(apart, b, method=method, rtol=1e-10, checkpoint=file, checkpoint_every=10, callback=raises_at(33))
+    interrupted(apart, b, file, method=method, callback=raises_at(33))
     assert goes_on(apart, b, file, method=method) >= 33
