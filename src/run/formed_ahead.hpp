@@ -10,7 +10,6 @@
 #include <numeric>
 #include <vector>
 
-#include "hostless/base/isa.hpp"
 #include "hostless/operate/local_matrix.hpp"
 
 namespace hostless::host {
@@ -100,9 +99,8 @@ class FormedAhead {
     std::int64_t first;
     int count;
   };
-  /// On AMD's cores a slot: as many streams as several right-hand sides are, in pieces of 256 bytes, are more than these
-  /// follow (decision 0017). On Intel's a step.
-  static inline int const together = runs_on_intel() ? 32 : Tiling::accumulators;
+  /// So many rows of a column are formed after each other: shorter pieces cost more before and behind their vectors.
+  static constexpr int together = LocalMatrix::step_of_sides;
 
   /// Of every slot it or the next one that is left for the sweep.
   std::vector<std::size_t> find_early(AllSlots const& all, std::vector<char> const& is_mine) {

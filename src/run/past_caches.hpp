@@ -14,9 +14,6 @@ namespace hostless {
 /// Values of a cache line.
 constexpr std::int64_t line_values = 8;
 
-inline int values_into_line(double const* value) {
-  return static_cast<int>(reinterpret_cast<std::uintptr_t>(value) / sizeof(double) % line_values);
-}
 inline bool begins_line(double const* value) { return reinterpret_cast<std::uintptr_t>(value) % 64 == 0; }
 
 /// Copies `count` values, whole lines, to where one begins.

@@ -30,6 +30,8 @@ constexpr int chunk_rows = accumulators * widest_block;
 /// Block rows of several right-hand sides that are multiplied at once: so few that what memory delivers and takes
 /// between the products of one step and the next is under way while they are computed (decision 0017).
 constexpr int step_block_rows = LocalMatrix::step_of_sides, step_rows = step_block_rows * widest_block;
+/// Block rows of several rows whose contributions are added at once.
+constexpr int piece_block_rows = 32, piece_rows = piece_block_rows * widest_block;
 
 /// The accumulators of one slice.
 template <int K>
@@ -61,7 +63,7 @@ template <int K>
 HOSTLESS_HOST_DEVICE void add_to_accumulators(Accumulators<K>& sum, int at, double const* contribution,
                                               int block_rows, int b) {
   for (int k = 0; k < K; ++k) {
-    double const* c = contribution + k * step_rows;
+    double const* c = contribution + k * piece_rows;
     switch (b) {
       case 2:
         add_block_rows<2>(sum.value[k] + at, c, block_rows);
@@ -79,16 +81,16 @@ HOSTLESS_HOST_DEVICE void add_to_accumulators(Accumulators<K>& sum, int at, doub
   }
 }
 
-/// At most `step_block_rows` block rows of several rows, which are independent of each other.
+/// At most `piece_block_rows` block rows of several rows, which are independent of each other.
 template <int K, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void piece_of_chunk(State const& state, std::int64_t first_row, int block_rows, int b,
                                          Accumulators<K>& sum, int at, Body const& body, Views... views) {
-  alignas(64) double contribution[K * step_rows];
+  alignas(64) double contribution[K * piece_rows];
   int const rows = block_rows * b;
-  for (int k = 0; k < K; ++k) std::fill_n(contribution + k * step_rows, rows, 0.0);
+  for (int k = 0; k < K; ++k) std::fill_n(contribution + k * piece_rows, rows, 0.0);
   HOSTLESS_INDEPENDENT
   for (int i = 0; i < rows; ++i)
-    body(state, BlockRow<1>{first_row + i, 0}, Contribution<step_rows>{contribution + i}, views...);
+    body(state, BlockRow<1>{first_row + i, 0}, Contribution<piece_rows>{contribution + i}, views...);
   add_to_accumulators(sum, at, contribution, block_rows, b);
 }
 
@@ -111,22 +113,22 @@ HOSTLESS_HOST_DEVICE void chunk(State const& state, std::int64_t first_row, int 
       for (int i = 0; i < block_rows * b; ++i)
         body(state, BlockRow<1>{first_row + i, 0}, Contribution<accumulators>{sum.value[0]}, views...);
     } else {  // some block rows after the other: what they contribute stays in the first-level cache
-      for (int from = 0; from < block_rows; from += step_block_rows) {
-        int const some = std::min(step_block_rows, block_rows - from);
+      for (int from = 0; from < block_rows; from += piece_block_rows) {
+        int const some = std::min(piece_block_rows, block_rows - from);
         std::int64_t const row = first_row + from * b;
         auto const piece = [&](int those, int rows) __attribute__((always_inline)) {
           piece_of_chunk<K>(state, row, those, rows, sum, at + from, body, views...);
         };
-        if (some < step_block_rows) {
+        if (some < piece_block_rows) {
           piece(some, b);
         } else if (b == 2) {  // lengths that the compiler knows
-          piece(step_block_rows, 2);
+          piece(piece_block_rows, 2);
         } else if (b == 3) {
-          piece(step_block_rows, 3);
+          piece(piece_block_rows, 3);
         } else if (b == 6) {
-          piece(step_block_rows, 6);
+          piece(piece_block_rows, 6);
         } else {
-          piece(step_block_rows, b);
+          piece(piece_block_rows, b);
         }
       }
     }
@@ -144,8 +146,15 @@ template <int K, int B, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void chunk_of_step(State const& state, std::int64_t first_row, int block_rows, int b,
                                         Accumulators<K>& sum, int at, Body const& body, Views... views) {
   if constexpr (B == 1) {
-    if (block_rows == step_block_rows && b == 1)
-      return chunk<K, 1>(state, first_row, step_block_rows, 1, sum, at, body, views...);
+    if (b == 1) {
+      if (block_rows == step_block_rows)
+        return chunk<K, 1>(state, first_row, step_block_rows, 1, sum, at, body, views...);
+      if (block_rows > piece_block_rows) {
+        chunk<K, 1>(state, first_row, piece_block_rows, 1, sum, at, body, views...);
+        return chunk<K, 1>(state, first_row + piece_block_rows, block_rows - piece_block_rows, 1, sum,
+                           at + piece_block_rows, body, views...);
+      }
+    }
   }
   chunk<K, B>(state, first_row, block_rows, b, sum, at, body, views...);
 }
@@ -242,35 +251,20 @@ struct RowsToStore {
     return values[block_row.row - first + j];
   }
 };
-/// Where rows of one right-hand side wait until the next ones come: by then a load of a line finds the stores that
-/// wrote it done, however the rows lie in lines.
-struct WaitingRows {
-  alignas(64) double values[line_values + step_rows];
-  int count = 0;
-  /// Rows from `row` on, which is where those that wait end.
-  RowsToStore from(std::int64_t row) { return {values, row - count}; }
-  /// Stores those that wait: whole lines, and where no others come, all.
-  void store(double* field, std::int64_t row, bool are_last, LinesPastCaches lines) {
-    double* const to = field + row - count;
-    int const left = are_last ? 0 : std::min(values_into_line(to + count), count);
-    store_past_caches(to, values, count - left, lines);
-    std::copy_n(values + count - left, left, values);
-    count = left;
-  }
-};
+/// What a step fills of a right-hand side, until it is stored past the caches.
+using FilledRows = double[step_rows];
 template <bool past_caches, class View>
-HOSTLESS_HOST_DEVICE auto step_view(View const& view, std::int64_t offset, std::int64_t row,
-                                    WaitingRows* waiting) {
+HOSTLESS_HOST_DEVICE auto step_view(View const& view, std::int64_t offset, std::int64_t row, double* filled) {
   if constexpr (past_caches && std::is_same_v<View, Filled>) {
-    return waiting->from(row);
+    return RowsToStore{filled, row};
   } else {
     return view.in_column(offset);
   }
 }
 template <class View>
-HOSTLESS_HOST_DEVICE void store_waiting(View const& view, std::int64_t offset, std::int64_t row,
-                                        bool are_last, WaitingRows& waiting, LinesPastCaches lines) {
-  if constexpr (std::is_same_v<View, Filled>) waiting.store(view.values + offset, row, are_last, lines);
+HOSTLESS_HOST_DEVICE void store_step(View const& view, std::int64_t at, double const* filled, int rows,
+                                     LinesPastCaches lines) {
+  if constexpr (std::is_same_v<View, Filled>) store_past_caches(view.values + at, filled, rows, lines);
 }
 
 /// What a sweep does beside its products: nothing.
@@ -285,7 +279,7 @@ HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* p
                                            Between const& between, Body const& body, Views... views) {
   Accumulators<K> sum[most_columns];
   alignas(64) double product[most_columns][step_rows];
-  WaitingRows waiting[past_caches ? most_columns : 1];
+  alignas(64) FilledRows filled[past_caches ? most_columns : 1];
   [[maybe_unused]] LinesPastCaches const lines = lines_past_caches();
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
   for (int c = 0; c < p.count; ++c)
@@ -300,20 +294,17 @@ HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* p
       for (int c = 0; c < p.count; ++c) {
         State const state = *p.column[c].state;
         std::int64_t const offset = p.column[c].offset;
-        WaitingRows& rows = waiting[past_caches ? c : 0];
-        if constexpr (past_caches) (store_waiting(views, offset, row, false, rows, lines), ...);
         chunk_of_step<K, B>(state, row, block_rows, t.block, sum[c], at, in_column(body, offset),
-                            Product{product[c], row}, step_view<past_caches>(views, offset, row, &rows)...);
-        if constexpr (past_caches) rows.count += block_rows * t.block;
+                            Product{product[c], row},
+                            step_view<past_caches>(views, offset, row, filled[past_caches ? c : 0])...);
       }
+      if constexpr (past_caches)
+        for (int c = 0; c < p.count; ++c)
+          (store_step(views, p.column[c].offset + row, filled[c], block_rows * t.block, lines), ...);
       between.between((in_slot - at + step_block_rows - 1) / step_block_rows);
     }
   }
-  for (int c = 0; c < p.count; ++c) {
-    if constexpr (past_caches)
-      (store_waiting(views, p.column[c].offset, last * t.block, true, waiting[c], lines), ...);
-    sum[c].finish(partial + p.column[c].number * p.partials_apart);
-  }
+  for (int c = 0; c < p.count; ++c) sum[c].finish(partial + p.column[c].number * p.partials_apart);
 }
 
 template <int K, int B, class Between, class Body, class... Views>

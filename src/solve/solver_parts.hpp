@@ -52,8 +52,9 @@ struct Solver::Parts : SolveColumn {
   std::shared_ptr<Array<double>> vectors_with_ghosts = std::make_shared<Array<double>>();
   std::int64_t stride = 0;
   std::vector<SolveColumn> others;
-  std::vector<double> preconditioner_data;
-  std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
+  std::vector<double> preconditioner_data;     // empty where a run on the processor has it
+  Array<double> preconditioner_on_huge_pages;  // there, as what is read beside it
+  std::optional<BadDiagonal> bad_row;          // first global row that the preconditioner cannot use
   ChebyshevBound bound;
   int preconditioner_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32

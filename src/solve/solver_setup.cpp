@@ -231,6 +231,10 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
       bad = invert_diagonal(*matrix.local(), block, preconditioner_data, signs);
     }
     if (bad) mine = {matrix.global_row(bad->row), bad->finite, bad->regular};
+    if (!gpu) {
+      preconditioner_on_huge_pages.assign(preconditioner_data.begin(), preconditioner_data.end());
+      preconditioner_data = {};
+    }
   });
   bad_row.reset();
   bool all_regular = true;
@@ -258,15 +262,16 @@ void Solver::Parts::refresh_bound() {
 
 AnyPreconditioner Solver::Parts::preconditioner() const {
   using Kind = AnyPreconditioner::Kind;
+  double const* const data = gpu ? preconditioner_data.data() : preconditioner_on_huge_pages.data();
   switch (simple_kind()) {
     case PreconditionerKind::none:
     case PreconditionerKind::chebyshev:  // over another one
     case PreconditionerKind::function:   // apart from the rows
       return {};
     case PreconditionerKind::jacobi:
-      return {Kind::jacobi, 1, preconditioner_data.data()};
+      return {Kind::jacobi, 1, data};
     case PreconditionerKind::block_jacobi:
-      return {Kind::block_jacobi, matrix.sweep().tiling.block, preconditioner_data.data()};
+      return {Kind::block_jacobi, matrix.sweep().tiling.block, data};
   }
   return {};
 }

@@ -146,7 +146,7 @@ class LocalMatrix {
     kernel_(*view_, slice, first_block_row, block_rows, x, out, ring);
   }
   /// Block rows after which a product of several right-hand sides may be interrupted.
-  static constexpr int step_of_sides = 32;
+  static constexpr int step_of_sides = 64;
   /// The same of several right-hand sides, each with x and out of its own: the matrix is read once for up to
   /// four of them. The bits are those of one after the other.
   ///
