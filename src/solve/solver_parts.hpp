@@ -33,6 +33,7 @@ struct SolveColumn {
   /// What is left of b beside its mean, in relation to that, is rounding below.
   static constexpr double rounding_of_mean = 1e-14;
   double null_space_removed = 0;
+  double underflowed_norm = 0;  ///< |b| where its square underflows and x = 0 will do
   std::vector<double> guess;  ///< [owned] where keeps_guess; empty: it was zero, or lies on a GPU
   bool keeps_guess = false;
   double left_behind = -1;  ///< |b - A x| of the x that the guess was handed back for; below 0: it was not
@@ -166,6 +167,8 @@ struct Solver::Parts : SolveColumn {
   void find_amplitude();
   void measure_rhs();
   void forget_rounding_of_mean();
+  double measure_scaled(int exponent);
+  void end_below_atol();
   bool easy_ending(Result& result);
   void start_state();
   void check_columns() const;
