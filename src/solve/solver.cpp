@@ -81,8 +81,9 @@ bool Solver::Parts::easy_ending(Result& result) {
                            "Scale the system.",
                            target, amplitude));
   }
-  bool const is_known_bad =
-      bad_row ? bad_row->finite : is_chebyshev() && std::isfinite(bound.upper) && !fits(bound.upper);
+  bool const is_known_bad = bad_row ? bad_row->finite
+                                    : preconditioner_overflows || (is_chebyshev() && std::isfinite(bound.upper) &&
+                                                                   !fits(bound.upper));
   if (b_square == 0 && is_known_bad) {  // M is not needed
     clear_answer();
     return end(Status::converged, "");

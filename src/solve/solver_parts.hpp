@@ -55,6 +55,7 @@ struct Solver::Parts : SolveColumn {
   std::vector<SolveColumn> others;
   std::vector<double> preconditioner_data;
   std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
+  bool preconditioner_overflows = false;  // somewhere, the inverse of a denormal entry
   ChebyshevBound bound;
   int preconditioner_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32

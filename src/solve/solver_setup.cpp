@@ -239,6 +239,9 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
     all_regular = all_regular && one.regular;
   }
   if (bad_row) bad_row->regular = all_regular;
+  preconditioner_overflows =
+      group().any(!bad_row && std::any_of(preconditioner_data.begin(), preconditioner_data.end(),
+                                          [](double v) { return !std::isfinite(v); }));
 }
 
 // Works on vectors of the method that no caller has filled.
