@@ -307,6 +307,12 @@ void write_columns(Group& group, std::string const& path, RowsAndColumns shape, 
       throw Error(ErrorCode::usage,
                   fmt::format("{}: {} entries (32-bit indices cannot count them). Write .npy.", path, n));
     }
+    if (form == Form::market && n == 0) {
+      throw Error(ErrorCode::usage,
+                  path +
+                      ": no entries (a Matrix Market array has at least one row: neither this library nor "
+                      "others read such a file). Write .npy.");
+    }
     auto const rows = mine.size() / static_cast<std::size_t>(columns);
     check_parts(group, path, n, first, static_cast<std::int64_t>(rows));
     SharedOutput output(group, path);

@@ -58,7 +58,8 @@ std::optional<RowsAndColumns> vector_shape(Group& group, std::string const& path
 ///
 /// All ranks write at once, each at its own place; the file gets its name when it is whole.
 /// Collective over group.
-/// Errors  usage        another ending, parts that do not follow each other, or 2^31 entries for .petsc
+/// Errors  usage        another ending, parts that do not follow each other, 2^31 entries for .petsc, or none
+///                      for .mtx
 ///         environment  the disk fails
 void write_vector(Group& group, std::string const& path, std::int64_t n, std::int64_t first,
                   std::span<double const> mine);

@@ -299,6 +299,9 @@ TEST(VectorFile, PartsMustFollowEachOther) {
   EXPECT_EQ(write(0, 7, "a.npy").code(), ErrorCode::usage);
   EXPECT_EQ(write(0, 6, "a.txt").code(), ErrorCode::usage);
   EXPECT_EQ(write(0, std::int64_t{1} << 31, "a.petsc").code(), ErrorCode::usage);
+  auto const none =
+      common_error(2, [&](Group& group) { write_vector(group, folder.file("a.mtx"), 0, 0, {}); });
+  EXPECT_EQ(none.code(), ErrorCode::usage);  // which could not be read
   EXPECT_EQ(folder.files(), 0u);
 }
 
