@@ -41,8 +41,8 @@ struct RowsAndColumns {
 };
 
 /// The same for rows [first, last) of an array of several columns, one column after the other: a Matrix
-/// Market array, or a .npy file of shape (rows, columns) in either order of axes. Errors  as read_vector;
-/// bad_input  another number of columns, or a PETSc Vec, which has one
+/// Market array (a square one may be symmetric), or a .npy file of shape (rows, columns) in either order of
+/// axes. Errors  as read_vector; bad_input  another number of columns, or a PETSc Vec, which has one
 std::vector<double> read_columns_share(Group& group, std::string const& path, RowsAndColumns shape,
                                        std::int64_t first, std::int64_t last);
 
