@@ -303,15 +303,11 @@ void write_columns(Group& group, std::string const& path, RowsAndColumns shape, 
   auto const [n, columns] = shape;
   memory_checked(path, [&, n = n, columns = columns] {
     Form const form = form_of(path, columns);
+    if (form == Form::market && n == 0)
+      throw Error(ErrorCode::usage, path + ": no entries (no reader takes such an array). Write .npy.");
     if (form == Form::petsc && n > std::numeric_limits<std::int32_t>::max()) {
       throw Error(ErrorCode::usage,
                   fmt::format("{}: {} entries (32-bit indices cannot count them). Write .npy.", path, n));
-    }
-    if (form == Form::market && n == 0) {
-      throw Error(ErrorCode::usage,
-                  path +
-                      ": no entries (a Matrix Market array has at least one row: neither this library nor "
-                      "others read such a file). Write .npy.");
     }
     auto const rows = mine.size() / static_cast<std::size_t>(columns);
     check_parts(group, path, n, first, static_cast<std::int64_t>(rows));
