@@ -81,9 +81,10 @@ bool Solver::Parts::easy_ending(Result& result) {
                            "Scale the system.",
                            target, amplitude));
   }
-  bool const is_known_bad = bad_row ? bad_row->finite
-                                    : preconditioner_overflows || (is_chebyshev() && std::isfinite(bound.upper) &&
-                                                                   !fits(bound.upper));
+  bool const is_known_bad =
+      bad_row
+          ? bad_row->finite
+          : preconditioner_overflows || (is_chebyshev() && std::isfinite(bound.upper) && !fits(bound.upper));
   if (b_square == 0 && is_known_bad) {  // M is not needed
     clear_answer();
     return end(Status::converged, "");
@@ -152,7 +153,7 @@ std::vector<std::span<double>> Solver::Parts::saved() {
 
 void Solver::Parts::run_on_gpu() {
   auto const progress = [this](std::int64_t iteration, double rr, int) {
-    return options.callback && options.callback({iteration, std::sqrt(rr), state.target}) &&
+    return !is_repeating && options.callback && options.callback({iteration, std::sqrt(rr), state.target}) &&
            stop_for("the callback asked it to stop");
   };
   gpu->refresh(preconditioner_data, preconditioner_version);
@@ -213,6 +214,7 @@ Solver::Parts::Counted Solver::Parts::begin_solve(Result& result) {
   for (int c = 0; c < columns(); ++c) {  // nothing is known of this one yet
     column(c).state = State{};
     column(c).rounded_from = column(c).left_behind = -1;
+    column(c).went_back_to = -1;
   }
   engine->forget_observed();
   exchange->lower();  // what stopped the solve before does not stop this one
@@ -288,6 +290,7 @@ Result Solver::Parts::solve() {
       iterate(result);
     }
     find_true_residual();
+    go_back_to_best(result);
     give_guess_back();
     round_answer();
     require_finite_answer();

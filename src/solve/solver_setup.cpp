@@ -112,6 +112,7 @@ void Solver::Parts::allocate() {
     return stop_for(options.run.stop_reason ? options.run.stop_reason() : "the program asked it to stop");
   };
   run.observer = [this](State const& s, int column) {
+    if (is_repeating) return false;  // they have been told
     bool stop = options.run.observer && options.run.observer(s, column);
     if (options.callback) {
       std::span<double const> x;
