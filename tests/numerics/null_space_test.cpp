@@ -104,11 +104,17 @@ TEST_P(Breakdown, GuessFarOffInTheNullSpace) {
   }
 }
 
+// Where threads hand over to each other a solve takes a hundred times as long: there one right-hand side will do.
+std::vector<unsigned> seeds(BreakdownSetting const& setting) {
+  bool const alone = setting.ranks == 1 && setting.run.kind == RunKind::host;
+  return alone ? std::vector<unsigned>{1, 2, 3} : std::vector<unsigned>{1};
+}
+
 // Beyond what can be reached only the constant that rounding has left in r would be worked on: without end,
 // and x would become worse and worse.
 TEST_P(Breakdown, NullSpaceBeyondWhatCanBeReached) {
   System const a = System::path(200, true);
-  for (unsigned seed : {1u, 2u, 3u}) {
+  for (unsigned seed : seeds(GetParam())) {
     auto const b = random_vector(200, seed);
     Setting p = setting();
     p.solve.null_space_constant = true;
@@ -181,7 +187,7 @@ TEST_P(DefiniteBreakdown, NullVectorsBesideTheConstantOneAreTold) {
   p.solve.rtol = 1e-8;
   for (auto kind : {PreconditionerKind::none, PreconditionerKind::jacobi}) {
     p.solve.preconditioner = kind;
-    for (unsigned seed : {1u, 2u, 3u}) {
+    for (unsigned seed : seeds(GetParam())) {
       auto const e = solve_on_threads(a, random_vector(static_cast<std::size_t>(a.rows()), seed), p);
       EXPECT_NE(e.result.status, Status::converged);
       if (p.solve.run.gpus > 0) continue;  // nobody hears of its steps on the way
@@ -256,7 +262,7 @@ TEST_P(Breakdown, SeveralNullVectors) {
 TEST_P(Breakdown, NullSpaceAndASmallRightHandSide) {
   Setting p = setting();
   p.solve.null_space_constant = true;
-  for (double const scale : {1e-160, 1e-170, 1e-200, 1e-300}) {
+  for (double const scale : {1e-160, 1e-300}) {
     std::vector<double> b{1, 2, 4, 8, -3};
     for (double& value : b) value *= scale;
     auto const e = solve_on_threads(System::path(5, true), b, p);
