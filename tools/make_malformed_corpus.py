@@ -93,7 +93,7 @@ MATRICES = [
     ("skew_symmetric", GOOD.replace(b"symmetric", b"skew-symmetric"), 1, "skew-symmetric"),
     ("hermitian", GOOD.replace(b"symmetric", b"hermitian"), 1, "hermitian"),
     ("array_for_matrix", VECTOR + b"2 2\n1\n0\n0\n1\n", 2, "array"),
-    ("array_symmetric", VECTOR.replace(b"general", b"symmetric") + b"2 2\n1\n0\n1\n", 1, "`matrix coordinate` for a matrix"),
+    ("array_symmetric", VECTOR.replace(b"general", b"symmetric") + b"2 2\n1\n0\n1\n", 2, "the matrix is an array"),
     ("long_banner", b"%%MatrixMarket " + b"x" * 40000, 1, "more than 32768"),
     ("nul_banner", b"%%MatrixMarket\0matrix coordinate real symmetric\n1 1 1\n1 1 1\n", 1, "begins with"),
     ("binary_rubbish", bytes((7 * k * k + 13 * k) % 251 for k in range(700)), 1, "begins with"),

@@ -232,13 +232,16 @@ int hostless_exchange_create_sum(hostless_transport* transport, const hostless_i
                                  const hostless_sum_field* fields, int field_count,
                                  hostless_exchange** exchange);
 /* Starts an exchange; all ranks start equally often. Does not block. Where several are under way, all ranks
- * wait for them in one order, or test all of them in turn: an exchange moves on only when it is called. */
+ * wait for them in one order, or test all of them in turn: an exchange moves on only when it is called.
+ * HOSTLESS_USAGE, and nothing is started, where the last one was neither waited for nor found complete by
+ * hostless_exchange_test, whether or not all of it has come. */
 int hostless_exchange_start(hostless_exchange* exchange);
 /* Moves it on; *complete is 1 when it is complete. Does not block. HOSTLESS_PEER_LOST when a rank has left,
  * died or been silent for the limit while this was called: a loop of it ends. */
 int hostless_exchange_test(hostless_exchange* exchange, int* complete);
 /* Waits for it: HOSTLESS_PEER_LOST when a rank has left, died or been silent for the limit; on the other
- * ranks then too, at the latest in the next exchange. */
+ * ranks then too, at the latest in the next exchange. Each start is waited for once at most, and need not be
+ * where a test has found it complete: HOSTLESS_USAGE where none was started since the last wait. */
 int hostless_exchange_wait(hostless_exchange* exchange);
 void hostless_exchange_free(hostless_exchange* exchange);
 

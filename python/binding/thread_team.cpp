@@ -82,7 +82,7 @@ ThreadTeam::ThreadTeam(std::function<std::unique_ptr<Transport>()> open, Job at_
 // `live` is the life of all ranks; why it ended is what later jobs are told.
 void ThreadTeam::begin(std::function<void()> live) {
   check_not_ended();
-  thread_ = std::thread([this, live = std::move(live)] {
+  thread_ = Thread([this, live = std::move(live)] {
     std::exception_ptr failed;
     try {
       live();

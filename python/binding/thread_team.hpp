@@ -15,6 +15,7 @@
 
 #include "away.hpp"
 #include "base/setup_watch.hpp"
+#include "base/thread_team.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless::python {
@@ -99,7 +100,7 @@ class ThreadTeam {
   std::atomic<bool> stop_{false}, ends_early_{true};  // the job was begun before the interpreter's end
   std::atomic<bool> function_failed_{false};
   SetupWatch* watch_ = nullptr;  // of the job, where it is a set-up
-  std::thread thread_;           // last: everything else is there before it starts
+  Thread thread_;                // last: everything else is there before it starts
 };
 
 }  // namespace hostless::python

@@ -7,10 +7,10 @@
 #include <exception>
 #include <mutex>
 #include <system_error>
-#include <thread>
 
 #include "away.hpp"
 #include "base/setup_line.hpp"
+#include "base/thread_team.hpp"
 #include "hostless/base/error.hpp"
 
 namespace nb = nanobind;
@@ -62,9 +62,9 @@ void run_watched(std::function<void()> const& work) {
   {
     Away const away;
     SetupLine line(true);
-    std::thread thread;
+    Thread thread;
     try {
-      thread = std::thread([&] { mine.run(work); });
+      thread = Thread([&] { mine.run(work); });
     } catch (std::system_error const&) {
       throw Error(ErrorCode::environment,
                   "no thread can be started (the work needs one). Raise ulimit -u or -v.");

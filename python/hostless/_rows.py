@@ -320,9 +320,9 @@ def whole(value: Any, name: str) -> int:
 
 
 def real(value: Any, name: str) -> float:
-    """A real number that an option is given as; infinity where it is larger than any float64."""
+    """A real number that an option is given as, True is none; infinity where it is larger than any float64."""
     try:
-        if value is None or isinstance(value, (str, bytes, bytearray)):
+        if value is None or isinstance(value, (bool, np.bool_, str, bytes, bytearray)):
             raise TypeError
         return float(value)
     except OverflowError:

@@ -79,7 +79,7 @@ def write(path: Any, thing: Any) -> None:
 
     Whole numbers that float64 does not hold are rounded, with a warning.
 
-    Errors: UsageError (another ending or shape, not square), BadInputError (NaN, infinity), TypeError (complex
+    Errors: UsageError (another ending or shape, not square, no entries to .mtx), BadInputError (NaN, infinity), TypeError (complex
     numbers, no matrix and no array), MachineError (the disk).
     """
     path = file_name(path)

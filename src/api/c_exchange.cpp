@@ -27,6 +27,21 @@ void require_whole(hostless_exchange const& exchange) {
     throw hostless::Error(hostless::ErrorCode::peer_lost, "a rank was lost in an exchange of ghosts.");
 }
 
+// By what this rank has called, not by what has come: that is so on some ranks only.
+void require_ended(hostless_exchange const& exchange) {
+  if (exchange.is_under_way)
+    throw hostless::Error(
+        hostless::ErrorCode::usage,
+        "an exchange is started while the last one is under way (its ghosts are being written). Wait "
+        "for it first, or test until it is complete.");
+}
+void require_started(hostless_exchange const& exchange) {
+  if (!exchange.is_awaited)
+    throw hostless::Error(
+        hostless::ErrorCode::usage,
+        "an exchange is waited for that was not started (nothing would come). Start it on all ranks first.");
+}
+
 }  // namespace
 
 extern "C" {
@@ -55,7 +70,10 @@ int hostless_exchange_create_sum(hostless_transport* transport, hostless_items c
 int hostless_exchange_start(hostless_exchange* exchange) {
   return guarded([&] {
     need(exchange, "exchange is NULL.");
+    require_whole(*exchange);
+    require_ended(*exchange);
     exchange->fill ? exchange->fill->start() : exchange->sum->start();
+    exchange->is_under_way = exchange->is_awaited = true;
     require_whole(*exchange);
   });
 }
@@ -65,6 +83,7 @@ int hostless_exchange_test(hostless_exchange* exchange, int* complete) {
     need(exchange, "exchange is NULL.");
     need(complete, "complete is NULL.");
     *complete = (exchange->fill ? exchange->fill->test() : exchange->sum->test()) ? 1 : 0;
+    if (*complete == 1) exchange->is_under_way = false;
     require_whole(*exchange);
   });
 }
@@ -72,7 +91,10 @@ int hostless_exchange_test(hostless_exchange* exchange, int* complete) {
 int hostless_exchange_wait(hostless_exchange* exchange) {
   return guarded([&] {
     need(exchange, "exchange is NULL.");
+    require_whole(*exchange);
+    require_started(*exchange);
     static_cast<void>(exchange->fill ? exchange->fill->wait() : exchange->sum->wait());
+    exchange->is_under_way = exchange->is_awaited = false;
     require_whole(*exchange);
   });
 }

@@ -16,6 +16,8 @@
 struct hostless_exchange {
   std::unique_ptr<hostless::Exchange> fill;
   std::unique_ptr<hostless::ReverseExchange> sum;
+  bool is_under_way = false;  ///< as the caller knows it: nothing has said yet that the last one is complete
+  bool is_awaited = false;    ///< the last one has not been waited for
   bool lost() const { return fill ? fill->lost() : sum->lost(); }
 };
 

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/setup_watch.hpp"
@@ -12,6 +18,62 @@
 #include "hostless/base/wait.hpp"
 
 namespace hostless {
+
+/// A std::thread whose stack does not shrink with RLIMIT_STACK (`ulimit -s`), by which pthread_create goes: the frames
+/// of a rank that sets up a matrix need more than such a limit may leave, and may step over the guard page.
+class Thread {
+ public:
+  static constexpr std::size_t least_stack = std::size_t{1} << 20;
+
+  Thread() noexcept = default;
+  /// Errors  std::system_error  as std::thread
+  explicit Thread(std::function<void()> work) {
+    auto mine = std::make_unique<std::function<void()>>(std::move(work));
+    Attributes const how;
+    if (int const problem = pthread_create(&number_, &how.all, run, mine.get()); problem != 0)
+      throw std::system_error(problem, std::generic_category(), "pthread_create");
+    static_cast<void>(mine.release());  // run's now
+    runs_ = true;
+  }
+  Thread(Thread&& other) noexcept : number_(other.number_), runs_(std::exchange(other.runs_, false)) {}
+  Thread& operator=(Thread&& other) noexcept {
+    if (runs_) std::terminate();
+    number_ = other.number_;
+    runs_ = std::exchange(other.runs_, false);
+    return *this;
+  }
+  ~Thread() {
+    if (runs_) std::terminate();
+  }
+  bool joinable() const { return runs_; }
+  void join() {
+    pthread_join(number_, nullptr);  // bounded: by whoever calls it
+    runs_ = false;
+  }
+
+ private:
+  struct Attributes {
+    Attributes() {
+      if (int const problem = pthread_attr_init(&all); problem != 0)
+        throw std::system_error(problem, std::generic_category(), "pthread_attr_init");
+      std::size_t bytes = 0;
+      pthread_attr_getstacksize(&all, &bytes);  // that of RLIMIT_STACK
+      if (bytes < least_stack) pthread_attr_setstacksize(&all, least_stack);
+    }
+    Attributes(Attributes const&) = delete;
+    Attributes& operator=(Attributes const&) = delete;
+    ~Attributes() { pthread_attr_destroy(&all); }
+    pthread_attr_t all;
+  };
+  static void* run(void* work) noexcept {
+    std::unique_ptr<std::function<void()>> const mine(static_cast<std::function<void()>*>(work));
+    (*mine)();
+    return nullptr;
+  }
+
+  pthread_t number_{};
+  bool runs_ = false;
+};
 
 /// Notices that a member of a team never ends, once another has failed; see when_stuck.
 class ThreadTeamWatch {
@@ -41,7 +103,7 @@ template <class One, class GiveUp>
 int run_thread_team(int count, One const& one, GiveUp const& give_up) {
   ThreadTeamWatch ends(count);
   auto const member = [&](int number) { ends.ended(!one(number)); };
-  std::vector<std::thread> others;
+  std::vector<Thread> others;
   bool started = true;
   try {
     others.reserve(static_cast<std::size_t>(count));
@@ -77,7 +139,7 @@ void share_out(int threads, int parts, Work const& work) {
       }
     }
   };
-  std::vector<std::thread> others;
+  std::vector<Thread> others;
   others.reserve(static_cast<std::size_t>(threads > 0 ? threads : 1));
   try {
     for (int number = 1; number < threads && number < parts; ++number)

@@ -303,6 +303,8 @@ void write_columns(Group& group, std::string const& path, RowsAndColumns shape, 
   auto const [n, columns] = shape;
   memory_checked(path, [&, n = n, columns = columns] {
     Form const form = form_of(path, columns);
+    if (form == Form::market && n == 0)
+      throw Error(ErrorCode::usage, path + ": no entries (no reader takes such an array). Write .npy.");
     if (form == Form::petsc && n > std::numeric_limits<std::int32_t>::max()) {
       throw Error(ErrorCode::usage,
                   fmt::format("{}: {} entries (32-bit indices cannot count them). Write .npy.", path, n));

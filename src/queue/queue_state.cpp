@@ -98,7 +98,7 @@ void QueueState::add(std::span<Item> more) {
 
 void QueueState::start_thread() {
   try {
-    thread_ = std::thread([this] { work_by_thread(); });
+    thread_ = Thread([this] { work_by_thread(); });
   } catch (std::system_error const& e) {
     throw Error(ErrorCode::environment, std::string("the thread of a queue could not be started: ") +
                                             e.what() +

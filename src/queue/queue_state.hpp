@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/thread_team.hpp"
 #include "hostless/base/wait.hpp"
 #include "queue/group_work.hpp"
 #include "queue/halo/host_pass.hpp"
@@ -112,7 +113,7 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   std::condition_variable added_;  // bounded: waited for by wait_for of a second
   std::deque<Item> items_;
   bool ends_ = false;
-  std::thread thread_;
+  Thread thread_;
   std::atomic<bool> by_calls_{false};  ///< not by the thread
 
   std::mutex run_mutex_;                   // whoever does the work

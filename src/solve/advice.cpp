@@ -88,9 +88,10 @@ std::string Solver::Parts::more_iterations(Result const& result) const {
 
 std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
   constexpr double beyond_rounding = 1e-8;
-  std::string text = fmt::format(
-      "restarts from the true residual gain nothing any more: |b - A x| / |b| stays at {:.1e}{}. ",
-      result.true_relative_residual, condition_of(result));
+  std::string text = fmt::format("{}: |b - A x| / |b| stays at {:.1e}{}. ",
+                                 went_back_to < 0 ? "restarts from the true residual gain nothing any more"
+                                                  : "further iterations lose what x has",
+                                 result.true_relative_residual, condition_of(result));
   if (options.null_space_constant)
     text += fmt::format("A 1 reaches {:.1e}, which x without its mean may leave behind. ",
                         constant_image().constant);
@@ -259,7 +260,10 @@ std::string Solver::Parts::advice(Result const& result) {
 }
 
 std::string Solver::Parts::word_of_guess() const {
-  if (left_behind < 0) return {};
+  if (left_behind < 0)
+    return went_back_to < 0
+               ? std::string()
+               : fmt::format(" x is that of iteration {}: later ones have spoilt it.", went_back_to);
   if (!std::isfinite(left_behind)) return " x is the guess: that of the last iteration is not finite.";
   return fmt::format(" x is the guess: that of the last iteration left |b - A x| = {:.1e}.", left_behind);
 }

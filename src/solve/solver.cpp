@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "base/counted.hpp"
-#include "solve/measure.hpp"
 #include "solve/methods/bodies.impl.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/setup/manufactured.hpp"
@@ -22,14 +20,6 @@ double target_of(SolveOptions const& options, double b_norm) {
 
 // Whether a Chebyshev polynomial may have such a bound of the eigenvalues.
 bool fits(double upper) { return upper > 0 && std::isfinite(upper) && std::isfinite(1 / upper); }
-
-// The largest |value|, infinity where one is NaN.
-double largest(std::span<double const> values) {
-  double most = 0;
-  for (double v : values)
-    most = std::max(most, std::isfinite(v) ? std::abs(v) : std::numeric_limits<double>::infinity());
-  return most;
-}
 
 }  // namespace
 
@@ -54,51 +44,6 @@ void Solver::Parts::multiply(double const* x, double* y) {
   group().barrier();
 }
 
-void Solver::Parts::prepare_rhs() {
-  if (there != nullptr) return prepare_in_place();
-  find_amplitude();
-  measure_rhs();
-}
-
-void Solver::Parts::find_amplitude() {
-  std::array<double, 2> const mine{largest(rhs), largest(fields[0])};
-  amplitude = 0;
-  guess_is_finite = true;
-  for (auto const& [of_b, of_guess] : group().all_gather(mine)) {
-    amplitude = std::max(amplitude, of_b);
-    guess_is_finite = guess_is_finite && std::isfinite(of_guess);
-  }
-}
-
-void Solver::Parts::measure_rhs() {
-  state = State{};
-  host::Engine& e = *engine;
-  measure(e, rhs.data());
-  null_space_removed = 0;
-  if (options.null_space_constant && state.status == Status::running &&
-      std::isfinite(state.value[ScalarIndex::measured])) {
-    null_space_removed = std::abs(take_mean(rhs)) * std::sqrt(static_cast<double>(matrix.global_rows()));
-    measure(e, rhs.data());
-    if (amplitude > 0 && state.rr < std::numeric_limits<double>::min()) forget_rounding_of_mean();
-  }
-  b_square = state.rr;
-}
-
-// The square of what the projection has left underflows: where that is rounding, b was constant, and zero is its
-// projection. By sums of the run alone, as all that comes behind the first of them.
-void Solver::Parts::forget_rounding_of_mean() {
-  int const exponent = std::ilogb(amplitude);
-  std::vector<double> scaled(rhs.begin(), rhs.end());
-  for (double& value : scaled) value = std::scalbn(value, -exponent);
-  measure(*engine, scaled.data());
-  double const left = std::sqrt(state.rr), removed = std::scalbn(null_space_removed, -exponent);
-  if (left <= rounding_of_mean * removed) {
-    std::fill(rhs.begin(), rhs.end(), 0.0);
-    amplitude = 0;
-  }
-  state.rr = 0;  // as it underflows
-}
-
 // Endings that no iteration is needed for.
 bool Solver::Parts::easy_ending(Result& result) {
   auto end = [&](Status status, std::string text) {
@@ -117,9 +62,13 @@ bool Solver::Parts::easy_ending(Result& result) {
   if (b_square > 0 && !guess_is_finite && options.resume_file.empty())
     return end(Status::not_finite, "the guess holds NaN or infinity.");
   bool const underflows = amplitude > 0 && b_square < std::numeric_limits<double>::min();
-  if (underflows && options.atol * options.atol >= std::numeric_limits<double>::min())
-    b_square = 0;  // |b| is below atol: x = 0 will do
-  else if (underflows)
+  if (underflows && options.atol * options.atol >= std::numeric_limits<double>::min()) {
+    end_below_atol();
+    if (state.status != Status::running)
+      return end(state.status, "a rank was lost before the first iteration.");
+    return end(Status::converged, "");
+  }
+  if (underflows)
     return end(
         Status::breakdown,
         fmt::format("|b|^2 underflows: entries of b are at most {:.3e}. Scale the system.", amplitude));
@@ -133,7 +82,9 @@ bool Solver::Parts::easy_ending(Result& result) {
                            target, amplitude));
   }
   bool const is_known_bad =
-      bad_row ? bad_row->finite : is_chebyshev() && std::isfinite(bound.upper) && !fits(bound.upper);
+      bad_row
+          ? bad_row->finite
+          : preconditioner_overflows || (is_chebyshev() && std::isfinite(bound.upper) && !fits(bound.upper));
   if (b_square == 0 && is_known_bad) {  // M is not needed
     clear_answer();
     return end(Status::converged, "");
@@ -202,7 +153,7 @@ std::vector<std::span<double>> Solver::Parts::saved() {
 
 void Solver::Parts::run_on_gpu() {
   auto const progress = [this](std::int64_t iteration, double rr, int) {
-    return options.callback && options.callback({iteration, std::sqrt(rr), state.target}) &&
+    return !is_repeating && options.callback && options.callback({iteration, std::sqrt(rr), state.target}) &&
            stop_for("the callback asked it to stop");
   };
   gpu->refresh(preconditioner_data, preconditioner_version);
@@ -263,6 +214,7 @@ Solver::Parts::Counted Solver::Parts::begin_solve(Result& result) {
   for (int c = 0; c < columns(); ++c) {  // nothing is known of this one yet
     column(c).state = State{};
     column(c).rounded_from = column(c).left_behind = -1;
+    column(c).went_back_to = -1;
   }
   engine->forget_observed();
   exchange->lower();  // what stopped the solve before does not stop this one
@@ -284,14 +236,16 @@ void Solver::Parts::count_gpu(Result& result, gpu::Cost const& before) const {
   write_profile(result);
 }
 
-// An ending that took no iteration; of b = 0 the residual of x = 0 is known.
+// An ending that took no iteration; that of x = 0 leaves b.
 void Solver::Parts::finish_easily(Result& result) const {
   bool const is_solved = result.status == Status::converged;
-  result.rhs_norm = std::sqrt(b_square);
-  result.true_residual = result.true_relative_residual =
-      is_solved ? 0.0 : std::numeric_limits<double>::quiet_NaN();
-  if (is_solved) result.residual_history = {0.0};
-  result.recurrence_relative_residual = result.residual_gap = result.true_residual;
+  double const unknown = std::numeric_limits<double>::quiet_NaN();
+  result.rhs_norm = is_solved ? underflowed_norm : std::sqrt(b_square);
+  result.true_residual = is_solved ? underflowed_norm : unknown;
+  result.true_relative_residual = !is_solved ? unknown : underflowed_norm > 0 ? 1 : 0;
+  if (is_solved) result.residual_history = {underflowed_norm};
+  result.recurrence_relative_residual = result.true_relative_residual;
+  result.residual_gap = is_solved ? 0 : unknown;
 }
 
 // What all ranks have together, after the last word of the solve.
@@ -336,6 +290,7 @@ Result Solver::Parts::solve() {
       iterate(result);
     }
     find_true_residual();
+    go_back_to_best(result);
     give_guess_back();
     round_answer();
     require_finite_answer();

@@ -41,7 +41,7 @@ double Solver::Parts::true_residual_in_place() {
 
 void Solver::Parts::prepare_in_place() {
   state = State{};
-  null_space_removed = 0;
+  null_space_removed = underflowed_norm = 0;
   if (bad_row) {  // there are no preconditioner data to bring, and the first sum needs none
     gpu->refresh_values();
   } else {

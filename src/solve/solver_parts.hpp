@@ -33,8 +33,10 @@ struct SolveColumn {
   /// What is left of b beside its mean, in relation to that, is rounding below.
   static constexpr double rounding_of_mean = 1e-14;
   double null_space_removed = 0;
-  std::vector<double> guess;  ///< [owned] where keeps_guess; empty: it was zero, or lies on a GPU
+  double underflowed_norm = 0;  ///< |b| where its square underflows and x = 0 will do
+  std::vector<double> guess;    ///< [owned] where keeps_guess; empty: it was zero, or lies on a GPU
   bool keeps_guess = false;
+  std::int64_t went_back_to = -1;  ///< the iteration whose x is handed back, where later ones have spoilt it
   double left_behind = -1;  ///< |b - A x| of the x that the guess was handed back for; below 0: it was not
   double rounded_from =
       -1;  ///< |b - A x| that had converged before x was rounded to fp32; below 0: nothing was lost
@@ -55,6 +57,7 @@ struct Solver::Parts : SolveColumn {
   std::vector<double> preconditioner_data;     // empty where a run on the processor has it
   Array<double> preconditioner_on_huge_pages;  // there, as what is read beside it
   std::optional<BadDiagonal> bad_row;          // first global row that the preconditioner cannot use
+  bool preconditioner_overflows = false;       // somewhere, the inverse of a denormal entry
   ChebyshevBound bound;
   int preconditioner_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
@@ -70,6 +73,7 @@ struct Solver::Parts : SolveColumn {
   double time_spent_s = 0;                        // of the time limit, before this solve
   std::optional<NullDirections> null_directions;  // where somebody looks for them
   bool saw_null_direction = false;
+  bool is_repeating = false;   // steps that have been made already, to go back to an x on the way
   std::int64_t saved_at = -1;  // the iteration of the last checkpoint of this solve
   CheckpointIdentity identity;
   GpuVectors const* there = nullptr;  // of the solve under way, where they are not the host's
@@ -126,6 +130,7 @@ struct Solver::Parts : SolveColumn {
   std::string advice_where_more_vanishes() const;
   bool sees_null_direction(State const& s);
   bool steps_saw_null_direction() const;
+  std::int64_t first_null_direction() const;
   std::string advice_where_it_breaks_down() const;
   std::string advice_where_it_is_indefinite() const;
   double constant_share();
@@ -167,6 +172,8 @@ struct Solver::Parts : SolveColumn {
   void find_amplitude();
   void measure_rhs();
   void forget_rounding_of_mean();
+  double measure_scaled(int exponent);
+  void end_below_atol();
   bool easy_ending(Result& result);
   void start_state();
   void check_columns() const;
@@ -191,6 +198,9 @@ struct Solver::Parts : SolveColumn {
   double measure_true_residual();
   bool is_answer_finite();
   void keep_guess();
+  std::int64_t best_iteration(std::int64_t first_null) const;
+  void go_back_to_best(Result& result);
+  bool guess_is_better() const;
   void give_guess_back();
   void round_answer();
   void require_finite_answer();

@@ -45,13 +45,87 @@ double Solver::Parts::measure_true_residual() {
 }
 
 // Residuals of a method for any matrix may only grow on their way, and nothing else that it makes smaller says that x has
-// become better: then the guess is the best x that is known. A checkpoint has none.
+// become better: then the guess is the best x that is known. So it is where conjugate gradients have met null vectors.
+// A checkpoint has none.
 void Solver::Parts::keep_guess() {
-  keeps_guess = method().demands == Demands::nothing && options.resume_file.empty();
+  keeps_guess = method().demands != Demands::symmetric && options.resume_file.empty();
   guess.clear();
   if (!keeps_guess || there != nullptr) return;
   std::span<double const> const x = fields[0];
   if (std::any_of(x.begin(), x.end(), [](double one) { return one != 0; })) guess.assign(x.begin(), x.end());
+}
+
+// The iteration before what has spoilt x since, and -1 where nothing has. A recurrence that has followed null vectors of
+// A, or what rounding has left of b beside its range, has the least |r| there; restarts compare true residuals, and the |r|
+// of an ill-conditioned system may be far below them without a better x.
+std::int64_t Solver::Parts::best_iteration(std::int64_t first_null) const {
+  constexpr double spoilt = 100;
+  std::int64_t const made = first_null < 0 ? state.iteration + 1 : first_null;
+  auto const kept = std::min<std::int64_t>(made, static_cast<std::int64_t>(history.size()));
+  auto const steps = history.first(static_cast<std::size_t>(kept));
+  bool const by_recurrence = first_null >= 0 || state.status != Status::stagnated;
+  auto const found = by_recurrence
+                         ? std::min_element(steps.begin(), steps.end(),
+                                            [](auto const& a, auto const& b) { return a.rr < b.rr; })
+                         : std::find_if(steps.begin(), steps.end(), [&](auto const& step) {
+                             return step.true_rr == state.best_true_residual;
+                           });
+  if (found == steps.end()) return -1;
+  double const least = by_recurrence ? found->rr : found->true_rr;
+  if (std::sqrt(state.true_rr) <= spoilt * std::sqrt(least)) return -1;
+  return found - steps.begin() - (by_recurrence ? 0 : 1);
+}
+
+// Makes the same steps again, as far as to the best x that is known of: where it ended x is of no use, and the end says
+// nothing of A. Collective.
+void Solver::Parts::go_back_to_best(Result& result) {
+  constexpr double resolved = 1e-12;  // of |b|: what comes behind it is rounding
+  std::int64_t const first_null = first_null_direction();
+  bool const has_grown = first_null >= 0 && state.true_rr > state.first_rr;
+  bool const may =
+      state.status == Status::indefinite_matrix || state.status == Status::stagnated ||
+      (has_grown && (state.status == Status::diverged || state.status == Status::iteration_limit));
+  if (!may || !keeps_guess || !method().makes_lanczos_steps || there != nullptr ||
+      !options.checkpoint_file.empty())
+    return;
+  std::int64_t const best = best_iteration(first_null);
+  if (best < 1) return;  // the guess is what give_guess_back has
+  State const ended = state;
+  std::vector<double> const ended_at(fields[0].begin(), fields[0].end());
+  if (guess.empty()) {
+    clear_answer();
+  } else {
+    std::copy(guess.begin(), guess.end(), fields[0].begin());
+  }
+  start_state();
+  state.limit = best;
+  exchange->lower();  // what stopped it there does not stop it here
+  is_repeating = true;
+  if (options.null_space_constant) {
+    iterate_and_project(result);
+  } else {
+    iterate(result);
+  }
+  is_repeating = false;
+  if (state.status == Status::peer_lost || state.status == Status::converged) return;
+  State const there_again = state;
+  state = ended;
+  if (!(there_again.true_rr < ended.true_rr) && !std::isnan(ended.true_rr)) {
+    std::copy(ended_at.begin(), ended_at.end(), fields[0].begin());
+    return;
+  }
+  went_back_to = there_again.iteration;
+  state.true_rr = there_again.true_rr;
+  state.recurrence_rr = history[static_cast<std::size_t>(went_back_to)].rr;
+  bool const was_rounding = std::sqrt(state.recurrence_rr) <= resolved * std::sqrt(b_square);
+  bool const says_else = state.status == Status::indefinite_matrix || state.status == Status::iteration_limit;
+  if (says_else && (first_null >= 0 || was_rounding)) state.status = Status::stagnated;
+}
+
+// Than an x with a larger residual. Conjugate gradients make errors smaller whose residuals grow, where A is definite.
+bool Solver::Parts::guess_is_better() const {
+  if (method().demands == Demands::nothing) return state.status != Status::iteration_limit;
+  return state.status == Status::indefinite_matrix || first_null_direction() >= 0;
 }
 
 // Whoever asked for the end (`aborted`) has seen the x that is there, and whoever bounded the iterations may go on from
@@ -59,13 +133,14 @@ void Solver::Parts::keep_guess() {
 void Solver::Parts::give_guess_back() {
   bool const may = state.status == Status::iteration_limit || state.status == Status::stagnated ||
                    state.status == Status::diverged || state.status == Status::breakdown ||
-                   state.status == Status::not_finite;
+                   state.status == Status::indefinite_matrix || state.status == Status::not_finite;
   if (!keeps_guess || !may || !std::isfinite(state.first_rr)) return;
   if (!is_answer_finite())
     state.true_rr = std::numeric_limits<double>::quiet_NaN();  // A may never read what is not
   if (state.true_rr <= state.first_rr) return;
-  if (state.status == Status::iteration_limit && std::isfinite(state.true_rr)) return;
+  if (std::isfinite(state.true_rr) && !guess_is_better()) return;
   left_behind = std::sqrt(state.true_rr);
+  went_back_to = -1;
   if (there != nullptr && there->guess) {
     group().together([&] { gpu->take_solution(*there->guess); });
   } else if (guess.empty()) {

@@ -117,12 +117,13 @@ IterationTimes Solver::Parts::iteration_times(Result const& result) const {
 void Solver::Parts::estimate_condition(Result& result) const {
   bool const is_known = state.status == Status::converged || state.status == Status::iteration_limit ||
                         state.status == Status::stagnated || state.status == Status::aborted;
-  auto const last = std::min<std::int64_t>(state.iteration, static_cast<std::int64_t>(history.size()) - 1);
+  std::int64_t const reached = went_back_to < 0 ? state.iteration : went_back_to;
+  auto const last = std::min<std::int64_t>(reached, static_cast<std::int64_t>(history.size()) - 1);
   std::int64_t const first = state.changed_at + 1;
   if (!is_known || first > last || !method().makes_lanczos_steps) return;
   auto const steps =
       history.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1));
-  bool const all = last == state.iteration;  // the true residual is of the last step
+  bool const all = last == reached;  // the true residual is of the last step
   auto const values = extreme_ritz_values(
       trusted_steps(steps, all ? state.true_rr : std::numeric_limits<double>::quiet_NaN()));
   if (!values) return;

@@ -112,6 +112,7 @@ void Solver::Parts::allocate() {
     return stop_for(options.run.stop_reason ? options.run.stop_reason() : "the program asked it to stop");
   };
   run.observer = [this](State const& s, int column) {
+    if (is_repeating) return false;  // they have been told
     bool stop = options.run.observer && options.run.observer(s, column);
     if (options.callback) {
       std::span<double const> x;
@@ -220,6 +221,7 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
                               : method().demands == Demands::symmetric ? DiagonalSigns::absolute
                                                                        : DiagonalSigns::positive;
   BadDiagonal mine{matrix.global_rows(), true, true};
+  bool overflows = false;
   group().together([&] {
     std::optional<BadDiagonal> bad;
     if (only_on_gpu()) {
@@ -231,6 +233,8 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
       bad = invert_diagonal(*matrix.local(), block, preconditioner_data, signs);
     }
     if (bad) mine = {matrix.global_row(bad->row), bad->finite, bad->regular};
+    overflows = std::any_of(preconditioner_data.begin(), preconditioner_data.end(),
+                            [](double v) { return !std::isfinite(v); });
     if (!gpu) {
       preconditioner_on_huge_pages.assign(preconditioner_data.begin(), preconditioner_data.end());
       preconditioner_data = {};
@@ -243,6 +247,7 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
     all_regular = all_regular && one.regular;
   }
   if (bad_row) bad_row->regular = all_regular;
+  preconditioner_overflows = group().any(!bad_row && overflows);
 }
 
 // Works on vectors of the method that no caller has filled.

@@ -25,9 +25,10 @@
 namespace hostless {
 namespace {
 
-constexpr int code_lost = 4;    // the documented exit code of everything that a machine or a peer did
-constexpr int look_ms = 50;     // how often the launcher looks at the clock and at its children
-constexpr double kill_s = 1.0;  // between SIGTERM and SIGKILL
+constexpr int code_lost = 4;      // the documented exit code of everything that a machine or a peer did
+constexpr int code_unsolved = 1;  // of a result that all ranks have: nothing has failed
+constexpr int look_ms = 50;       // how often the launcher looks at the clock and at its children
+constexpr double kill_s = 1.0;    // between SIGTERM and SIGKILL
 constexpr std::size_t longest_line = 1 << 16;
 
 [[noreturn]] void cannot(std::string const& what, int error, char const* advice) {
@@ -206,7 +207,8 @@ class Ranks {
     fcntl(from.number(), F_SETFL, O_NONBLOCK);
     streams_.emplace_back(std::move(from), to);
   }
-  // Ranks that lost a peer say 4: the code of the one that was lost says more.
+  // Ranks that lost a peer say 4: the code of the one that was lost says more. A 1 is no cause: all say it of a solve that
+  // has not converged, and a 4 beside it is of rank 0, whose output is lost.
   void note(std::size_t rank, int status) {
     pids_[rank] = -1;
     if (WIFSIGNALED(status)) {
@@ -222,8 +224,9 @@ class Ranks {
     }
     int const code = WEXITSTATUS(status);
     if (code == 0 || by_cause_) return;
-    if (code_ == 0 || code_ == code_lost) code_ = code;
-    by_cause_ = code != code_lost;
+    bool const is_cause = code != code_lost && code != code_unsolved;
+    if (code_ == 0 || code_ == code_unsolved || is_cause) code_ = code;
+    by_cause_ = is_cause;
   }
   void end_all() {
     send(SIGKILL);

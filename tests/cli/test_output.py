@@ -13,6 +13,7 @@ SMALL = ("--generate", "poisson2d", "--size", "12")
 PRINTING = (("--help",), ("--version",), (), ("bench",), ("solve", "--help"),
             ("solve", *SMALL), ("solve", *SMALL, "--json", "-"), ("solve", *SMALL, "--max-iterations", "1"),
             ("solve", *SMALL, "--ranks", "2", "--transport", "processes"), ("solve", *SMALL, "--ranks", "2"),
+            ("solve", *SMALL, "--ranks", "2", "--transport", "processes", "--max-iterations", "1"),
             ("info", *SMALL), ("info", *SMALL, "--json", "-"), ("plan", *SMALL), ("plan", *SMALL, "--json", "-"),
             ("doctor", "--seconds", "0.001"), ("doctor", "--seconds", "0.001", "--json", "-"),
             ("bench", "solve", *SMALL, "--iterations", "3"), ("bench", "solve", *SMALL, "--iterations", "3", "--json", "-"),
@@ -132,6 +133,16 @@ class Limits(Command):
                 done = self.run_it(*words, code=code, launcher=("bash", "-c", 'ulimit -f 1; exec "$@"', "bash"))
                 self.assertIn("File too large", done.stderr)
                 self.assertEqual(os.listdir(self.folder), [])
+
+    def test_figures_that_cannot_be_written_are_measured_and_printed_all_the_same(self):
+        for ranks in ("1", "2"):
+            done = self.run_it("bench", "solve", *SMALL, "--iterations", "3", "--repeat", "1", "--ranks", ranks, "--json", "j.json", code=4,
+                               launcher=("bash", "-c", 'ulimit -f 1; exec "$@"', "bash"))
+            self.assertEqual(done.stderr.count("File too large"), 1, done.stderr)
+            for method in ("cg", "pipelined-cg"):
+                for run in ("host", "persistent", "graph"):
+                    self.assertRegex(done.stdout, rf"(?m)^{method} +{run} ")
+            self.assertNotIn("j.json", os.listdir(self.folder))
 
 
 class WithoutSys(Command):

@@ -134,9 +134,18 @@ TEST(Cover, PlansHaveWhatCouldBeReordered) {
   }
 }
 
+// Loopback differs from threads in how a message goes: of these two numbers of ranks, unless everything is asked for.
+std::vector<test::Ranks> ranks_of_threads() {
+  std::vector<test::Ranks> all = test::with_ranks(test::names_with_threads(), {1, 2, 3, 4, 7});
+  std::erase_if(all, [](test::Ranks const& one) {
+    auto const& [name, ranks] = one;
+    return !full() && name == "loopback" && ranks != 2 && ranks != 7;
+  });
+  return all;
+}
+
 class Threads : public testing::TestWithParam<test::Ranks> {};
-INSTANTIATE_TEST_SUITE_P(SolveContract, Threads,
-                         testing::ValuesIn(test::with_ranks(test::names_with_threads(), {1, 2, 3, 4, 7})),
+INSTANTIATE_TEST_SUITE_P(SolveContract, Threads, testing::ValuesIn(ranks_of_threads()),
                          [](auto const& one) { return test::name_of(one.param); });
 
 TEST_P(Threads, EqualPlansGiveEqualBits) {

@@ -35,7 +35,7 @@
 namespace hostless::test {
 namespace {
 
-constexpr double silence_s = 0.05;  // deadline where a rank is silent
+constexpr double silence_s = 0.02;  // deadline where a rank is silent
 constexpr double death_s =
     600;  // deadline where one is dead: not it ends the others, but that they see its end
 constexpr double patience_s = 120;  // with machines that are busy: less than any deadline that is not meant

@@ -2,6 +2,8 @@
 // all methods, on the ranks and runs of breakdown_settings.hpp.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -102,11 +104,17 @@ TEST_P(Breakdown, GuessFarOffInTheNullSpace) {
   }
 }
 
+// Where threads hand over to each other a solve takes a hundred times as long: there one right-hand side will do.
+std::vector<unsigned> seeds(BreakdownSetting const& setting) {
+  bool const alone = setting.ranks == 1 && setting.run.kind == RunKind::host;
+  return alone ? std::vector<unsigned>{1, 2, 3} : std::vector<unsigned>{1};
+}
+
 // Beyond what can be reached only the constant that rounding has left in r would be worked on: without end,
 // and x would become worse and worse.
 TEST_P(Breakdown, NullSpaceBeyondWhatCanBeReached) {
   System const a = System::path(200, true);
-  for (unsigned seed : {1u, 2u, 3u}) {
+  for (unsigned seed : seeds(GetParam())) {
     auto const b = random_vector(200, seed);
     Setting p = setting();
     p.solve.null_space_constant = true;
@@ -179,7 +187,7 @@ TEST_P(DefiniteBreakdown, NullVectorsBesideTheConstantOneAreTold) {
   p.solve.rtol = 1e-8;
   for (auto kind : {PreconditionerKind::none, PreconditionerKind::jacobi}) {
     p.solve.preconditioner = kind;
-    for (unsigned seed : {1u, 2u, 3u}) {
+    for (unsigned seed : seeds(GetParam())) {
       auto const e = solve_on_threads(a, random_vector(static_cast<std::size_t>(a.rows()), seed), p);
       EXPECT_NE(e.result.status, Status::converged);
       if (p.solve.run.gpus > 0) continue;  // nobody hears of its steps on the way
@@ -192,6 +200,44 @@ TEST_P(DefiniteBreakdown, NullVectorsBesideTheConstantOneAreTold) {
     auto const whole = System::problem(large);
     auto const e = solve_on_threads(whole, random_vector(static_cast<std::size_t>(whole.rows()), 5), p);
     EXPECT_EQ(e.result.status, Status::converged) << e.result.message;
+  }
+}
+
+// Steps that go on behind the last digit follow what rounding has left of b outside of A's range, or what b has there
+// from the start: x would grow without bound. It is handed back as it was before, and rounding is not called indefinite.
+void expect_x_stays(System const& a, std::vector<double> const& b, bool has_solution, Setting const& p) {
+  auto const e = solve_on_threads(a, b, p);
+  std::string const what = std::to_string(b.size()) + ' ' + name(p.solve.preconditioner) +
+                           (p.solve.null_space_constant ? " told: " : ": ") + name(e.result.status) + ", " +
+                           e.result.message;
+  double largest = 0;
+  for (double const one : e.x) largest = std::max(largest, std::abs(one));
+  EXPECT_LE(largest, 1e4) << what;
+  EXPECT_LE(e.result.true_relative_residual, has_solution ? 1e-9 : 1) << what;
+  EXPECT_TRUE(!has_solution || e.result.status == Status::stagnated || e.result.status == Status::converged)
+      << what;
+  if (p.solve.null_space_constant) expect_tested(e, a, b, 0, what);
+}
+
+TEST(NullVectors, DoNotCarryXAway) {
+  std::int64_t const side = 12;
+  for (System const& a :
+       {System::path(60, true), System::problem(problem("poisson2d", 8, 8, 1, 100.0, Boundary::neumann)),
+        System::problem(problem("circuit", side, side, 1, 100.0, Boundary::neumann))}) {
+    std::vector<double> ends(static_cast<std::size_t>(a.rows()), 0.0);
+    ends.front() = 1, ends.back() = -1;
+    for (auto const kind :
+         {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::chebyshev})
+      for (bool const told : {false, true}) {
+        Setting p;
+        p.ranks = told ? 1 : 2;
+        p.solve.rtol = 0;
+        p.solve.preconditioner = kind;
+        p.solve.null_space_constant = told;
+        expect_x_stays(a, ends, true, p);
+        expect_x_stays(a, random_vector(a.rows(), 7), told, p);
+        if (!told) expect_x_stays(a, std::vector<double>(ends.size(), 1.0), false, p);
+      }
   }
 }
 
@@ -216,7 +262,7 @@ TEST_P(Breakdown, SeveralNullVectors) {
 TEST_P(Breakdown, NullSpaceAndASmallRightHandSide) {
   Setting p = setting();
   p.solve.null_space_constant = true;
-  for (double const scale : {1e-160, 1e-170, 1e-200, 1e-300}) {
+  for (double const scale : {1e-160, 1e-300}) {
     std::vector<double> b{1, 2, 4, 8, -3};
     for (double& value : b) value *= scale;
     auto const e = solve_on_threads(System::path(5, true), b, p);

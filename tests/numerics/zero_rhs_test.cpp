@@ -1,6 +1,7 @@
 // Right-hand sides that are zero, or as good as zero: x = 0, whatever else is the matter.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "breakdown_case.hpp"
@@ -37,6 +38,10 @@ TEST_P(Breakdown, RightHandSideBelowTheAbsoluteTolerance) {
       EXPECT_EQ(e.result.status, Status::converged) << b << ": " << e.result.message;
       EXPECT_EQ(e.result.iterations, 0);
       EXPECT_TRUE(same_bits(e.x, std::vector<double>(4, 0.0)));
+      double const norm = std::sqrt(2.0) * b;  // what x = 0 leaves is all of b
+      EXPECT_NEAR(e.result.true_residual / norm, 1, 1e-14);
+      EXPECT_NEAR(e.result.rhs_norm / norm, 1, 1e-14);
+      EXPECT_EQ(e.result.true_relative_residual, 1);
     }
     auto const from_zero = solve_on_threads(System::path(4), {b, 0, -b, 0}, {0, 0, 0, 0}, p);
     EXPECT_EQ(from_zero.result.status, Status::converged) << b << ": " << from_zero.result.message;
@@ -48,7 +53,7 @@ TEST_P(Breakdown, RightHandSideBelowTheAbsoluteTolerance) {
 
 // x = 0 asks for no M, whatever a diagonal makes of it.
 TEST_P(Breakdown, ZeroRightHandSideOfAMatrixWithoutAPreconditioner) {
-  for (double const entry : {-1.0, 0.0}) {
+  for (double const entry : {-1.0, 0.0, 1e-310}) {  // the last is positive, its inverse infinite
     Setting p = setting();
     p.solve.preconditioner = PreconditionerKind::jacobi;
     auto const e = solve_on_threads(System::diagonal({1, entry, 2, 3}), {0, 0, 0, 0}, {1, 2, 3, 4}, p);

@@ -331,11 +331,21 @@ def test_types_are_refused_by_the_option_s_name():
         hostless.cg(a, b, checkpoint=3, checkpoint_every=1)
 
 
+def test_more_iterations_than_can_be_counted_are_refused(grid, ones):
+    for many in (2**63, 2**70, 10**400):
+        with pytest.raises(hostless.UsageError, match=r"maxiter=\d+ \(a whole number from 0 to 2\^63 - 1"):
+            hostless.cg(grid, ones, maxiter=many)
+    assert hostless.cg(grid, ones, maxiter=2**63 - 1)[1] == 0
+
+
 def test_true_is_no_number_of_things(grid, ones):
     for value in (True, False):
         for call in (lambda: hostless.cg(grid, ones, maxiter=value), lambda: hostless.cg(grid, ones, rhs_columns=value),
                      lambda: hostless.generate("poisson2d", value)):
             with pytest.raises(hostless.NumberTypeError, match=f"{value} is a bool.*whole number is meant"):
+                call()
+        for call in (lambda: hostless.minres(grid, ones, shift=value), lambda: hostless.cg(grid, ones, rtol=np.bool_(value))):
+            with pytest.raises(hostless.NumberTypeError, match=r"(shift|rtol)=.*\(a number is meant\)"):
                 call()
     for how in (dict(steps=True), dict(steps=2, every=True), dict(steps=2, ranks=True)):
         with pytest.raises(TypeError, match="True is a bool"):

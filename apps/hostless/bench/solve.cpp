@@ -390,6 +390,7 @@ int bench_on_rank(BenchOptions const& o, Transport& transport) {
   auto const write = [&] {
     if (first && !o.json.empty()) write_text(o.json, json_text(report));
   };
+  std::vector<Error> unwritten;  // by the last try
   for (Way const& way : ways) {
     try {
       bench.lay_out(way.route);
@@ -397,12 +398,17 @@ int bench_on_rank(BenchOptions const& o, Transport& transport) {
       report["solves"].push_back(json_of(o, bench, way, row));
       print_row(o, first, line_of(o, way, row));
     } catch (Error const&) {
-      write();  // what was measured until a rank went
+      std::vector<Error> lost;
+      write_or_keep(lost, write);  // what was measured until a rank went
+      for (Error const& one : lost) tell("hostless: {}\n", one.what());
       throw;
     }
-    if (!paced) group.together(write);  // whatever becomes of the next way
+    if (paced) continue;
+    unwritten.clear();
+    write_or_keep(unwritten, [&] { group.together(write); });  // whatever becomes of the next way
   }
   if (paced) write();
+  tell_unwritten(unwritten);  // there may be no room, and what was printed is there all the same
   return bench.exit_code();
 }
 

@@ -41,8 +41,8 @@ struct RowsAndColumns {
 };
 
 /// The same for rows [first, last) of an array of several columns, one column after the other: a Matrix
-/// Market array, or a .npy file of shape (rows, columns) in either order of axes. Errors  as read_vector;
-/// bad_input  another number of columns, or a PETSc Vec, which has one
+/// Market array (a square one may be symmetric), or a .npy file of shape (rows, columns) in either order of
+/// axes. Errors  as read_vector; bad_input  another number of columns, or a PETSc Vec, which has one
 std::vector<double> read_columns_share(Group& group, std::string const& path, RowsAndColumns shape,
                                        std::int64_t first, std::int64_t last);
 
@@ -58,7 +58,8 @@ std::optional<RowsAndColumns> vector_shape(Group& group, std::string const& path
 ///
 /// All ranks write at once, each at its own place; the file gets its name when it is whole.
 /// Collective over group.
-/// Errors  usage        another ending, parts that do not follow each other, or 2^31 entries for .petsc
+/// Errors  usage        another ending, parts that do not follow each other, 2^31 entries for .petsc, or none
+///                      for .mtx
 ///         environment  the disk fails
 void write_vector(Group& group, std::string const& path, std::int64_t n, std::int64_t first,
                   std::span<double const> mine);

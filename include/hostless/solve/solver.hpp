@@ -116,7 +116,8 @@ struct Result {
   std::int64_t resumed_at = 0;        ///< iterations of these that the checkpoint brought along
   std::int64_t restarts = 0;          ///< times the true residual disagreed with the recurrence
   std::int64_t replacements = 0;      ///< planned true residuals: of an fp32 matrix, restarts not counted
-  double rhs_norm = 0;                ///< |b| (after projection)
+  double rhs_norm = 0;                ///< |b| (after projection); of a b in the memory of a GPU whose square
+                                      ///< underflows a bound of it
   double true_residual = 0;           ///< |b - A x|, computed from x
   double true_relative_residual = 0;  ///< over |b|
   double recurrence_relative_residual = 0;  ///< what the recurrence believed at the end

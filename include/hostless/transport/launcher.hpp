@@ -24,7 +24,7 @@ struct Launch {
 ///
 /// Returns 0 when all ranks did; 4 when the first that failed died by a signal, or at the time limit; else
 /// the first code that is not 0, where 4 ("a peer is lost" among others) gives way to the code of the rank
-/// that was the cause. Errors  usage        ranks below 1, or no command;
+/// that was the cause, and 1 (a result that is none: nobody has failed) to any other. Errors  usage        ranks below 1, or no command;
 ///         environment  the command cannot be started, or no folder can be made in TMPDIR
 int launch(Launch const& launch);
 

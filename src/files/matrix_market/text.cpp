@@ -308,12 +308,11 @@ void read_banner(Line line, MarketHeader& header) {
                word[4]));
   }
   header.symmetric = said.symmetry == fmm::symmetric;
-  if (header.array && (header.symmetric || header.field == Field::pattern)) {
+  if (header.array && header.field == Field::pattern) {
     throw Problem(
-        0, fmt::format(
-               "an array that is {} (a vector has neither symmetry nor pattern). Write `matrix array real "
-               "general` for a vector, `matrix coordinate` for a matrix.",
-               header.symmetric ? word[4] : word[3]));
+        0,
+        "an array that is pattern (a vector has no pattern). Write `matrix array real general` for a "
+        "vector, `matrix coordinate` for a matrix.");
   }
 }
 

@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::int64_t block_bytes = 256 << 10;
 
+// Where a column of a lower triangle of n rows begins, column after column.
+std::int64_t triangle_begin(std::int64_t n, std::int64_t column) {
+  return column * n - column * (column - 1) / 2;
+}
+
 // With the values of all columns as the rows of one.
 MarketHeader checked_header(Text& text, std::int64_t n, int columns) {
   MarketHeader header = read_market_header(text);
@@ -33,9 +38,12 @@ MarketHeader checked_header(Text& text, std::int64_t n, int columns) {
                               counted(n, "row"), columns == 1 ? "one column" : counted(columns, "column")));
   }
   if (header.columns != columns) throw Problem(header.size_line, other_columns(header.columns, columns));
-  if (header.symmetric)
-    throw Problem(0, "a symmetric array (columns are right-hand sides). Write `matrix array real general`.");
-  header.rows = n * columns;
+  if (header.symmetric && n != columns) {
+    throw Problem(header.size_line,
+                  fmt::format("a symmetric array of {} and {} (it must be square). Correct the sizes.",
+                              counted(n, "row"), counted(columns, "column")));
+  }
+  header.rows = header.symmetric ? triangle_begin(n, n) : n * columns;
   header.columns = 1;
   return header;
 }
@@ -124,6 +132,34 @@ class VectorReader {
   std::vector<std::int64_t> begins_;
 };
 
+// This rank's share of all n columns, from the ranks' shares of the lower triangle: scipy's mmwrite leaves out the
+// other one where a square array happens to be symmetric.
+std::vector<double> both_triangles(Group& group, std::int64_t n, std::vector<double> const& triangle) {
+  Owners const of_triangle(triangle_begin(n, n), group.size()), of_all(n * n, group.size());
+  auto const rank = group.rank();
+  std::vector<std::vector<std::int64_t>> ask(static_cast<std::size_t>(group.size()));
+  std::vector<std::size_t> owner;
+  group.together([&] {
+    for (std::int64_t k = of_all.first(rank); k < of_all.first(rank + 1); ++k) {
+      auto const [column, row] = std::minmax({k / n, k % n});
+      std::int64_t const at = triangle_begin(n, column) + row - column;
+      owner.push_back(static_cast<std::size_t>(of_triangle.of(at)));
+      ask[owner.back()].push_back(at - of_triangle.first(of_triangle.of(at)));
+    }
+  });
+  std::vector<std::vector<double>> give(ask.size());
+  auto const asked = group.exchange_values(ask);
+  for (std::size_t r = 0; r < asked.size(); ++r)
+    for (std::int64_t const k : asked[r]) give[r].push_back(triangle[static_cast<std::size_t>(k)]);
+  auto const given = group.exchange_values(give);
+  std::vector<std::size_t> next(ask.size(), 0);
+  std::vector<double> mine;
+  group.together([&] {
+    for (std::size_t const from : owner) mine.push_back(given[from][next[from]++]);
+  });
+  return mine;
+}
+
 }  // namespace
 
 std::optional<RowsAndColumns> market_vector_shape(Group& group, std::string const& path) {
@@ -137,7 +173,8 @@ std::vector<double> read_market_vector(Group& group, std::string const& path, st
   auto const text = open_text(group, path);
   auto const header =
       on_first_rank<MarketHeader>(group, *text, [&] { return checked_header(*text, n, columns); });
-  return VectorReader(group, *text, header).read();
+  std::vector<double> mine = VectorReader(group, *text, header).read();
+  return header.symmetric ? both_triangles(group, n, mine) : mine;
 }
 
 }  // namespace hostless::files

@@ -111,12 +111,17 @@ bool Solver::Parts::sees_null_direction(State const& s) {
 
 // In the end, where nobody looked on the way: a GPU tells nobody of its steps.
 bool Solver::Parts::steps_saw_null_direction() const {
-  if (!null_directions) return false;
+  return null_directions && first_null_direction() >= 0;
+}
+
+// The first step along a null vector, whether or not somebody has told of a null space; below 0: none is known.
+std::int64_t Solver::Parts::first_null_direction() const {
+  if (!method().makes_lanczos_steps) return -1;
   auto const kept = std::min<std::int64_t>(state.iteration + 1, static_cast<std::int64_t>(history.size()));
   NullDirections all;
-  bool met = false;
-  for (std::int64_t k = 1; k < kept; ++k) met = all.add(history[static_cast<std::size_t>(k)]) || met;
-  return met;
+  for (std::int64_t k = 1; k < kept; ++k)
+    if (all.add(history[static_cast<std::size_t>(k)])) return k;
+  return -1;
 }
 
 // A 1 may be a little off zero, so x without its mean is another one than the method has judged. It is handed

@@ -24,6 +24,8 @@ static hostless_items ring(hostless_transport* t, int64_t* owned, int64_t* ghost
   return items;
 }
 
+static int said(const char* text) { return strstr(hostless_last_error(), text) != NULL; }
+
 /* The value of an item is its number; the second field has two bytes an item. */
 static int go_round(hostless_transport* t, void* route) {
   int64_t owned[PER_RANK], ghosts[2];
@@ -63,10 +65,24 @@ static int go_round(hostless_transport* t, void* route) {
     EXPECT(counts[0] == 101 && counts[1] == 1 && counts[2] == 1 && counts[3] == 11);
   }
   hostless_exchange_free(exchange);
+
+  /* What is called out of order is refused on each rank that calls so, whatever has come by then. */
+  exchange = NULL;
+  EXPECT(hostless_exchange_create(t, &items, fields, 2, &exchange) == HOSTLESS_OK);
+  for (int turn = 0; exchange != NULL && turn < 3; ++turn) {
+    int complete = 0;
+    EXPECT(hostless_exchange_wait(exchange) == HOSTLESS_USAGE && said("waited for that was not started"));
+    EXPECT(hostless_exchange_start(exchange) == HOSTLESS_OK);
+    EXPECT(hostless_exchange_start(exchange) == HOSTLESS_USAGE && said("while the last one is under way"));
+    if (turn == 1) { /* a test that has found it complete ends it, too */
+      while (!complete && hostless_exchange_test(exchange, &complete) == HOSTLESS_OK) continue;
+      EXPECT(complete == 1 && hostless_exchange_start(exchange) == HOSTLESS_OK);
+    }
+    EXPECT(hostless_exchange_wait(exchange) == HOSTLESS_OK);
+  }
+  hostless_exchange_free(exchange);
   return failures;
 }
-
-static int said(const char* text) { return strstr(hostless_last_error(), text) != NULL; }
 
 static int refuse(hostless_transport* t, void* user) {
   int64_t owned[PER_RANK], ghosts[2];

@@ -1,6 +1,7 @@
 #include "base/thread_team.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -188,6 +189,29 @@ TEST(ThreadTeamDeathTest, WithoutRoomForAllNobodyWaitsForTheFirst) {
 }
 
 #endif
+
+// A small limit (ulimit -s) leaves ranks no room for their frames, which may step over the guard page behind it.
+TEST(ThreadTeam, StacksHaveRoomWhateverTheLimit) {
+  pthread_attr_t before, small;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&small), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&small, std::size_t{64} << 10), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&small), 0);  // what RLIMIT_STACK does before a program begins
+  std::array<std::size_t, 3> room{};
+  auto const look = [&](int number) {
+    pthread_attr_t mine;
+    pthread_getattr_np(pthread_self(), &mine);
+    pthread_attr_getstacksize(&mine, &room[static_cast<std::size_t>(number)]);
+    pthread_attr_destroy(&mine);
+    return true;
+  };
+  EXPECT_EQ(run_thread_team(3, look, [] { ADD_FAILURE() << "gave up"; }), 3);
+  pthread_setattr_default_np(&before);
+  pthread_attr_destroy(&small);
+  pthread_attr_destroy(&before);
+  EXPECT_GE(room[1], Thread::least_stack);
+  EXPECT_GE(room[2], Thread::least_stack);
+}
 
 }  // namespace
 }  // namespace hostless

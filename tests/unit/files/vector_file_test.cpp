@@ -183,6 +183,27 @@ TEST(VectorFile, ARowIsAVectorToo) {
   EXPECT_FALSE(vector_shape(*single_group(), matrix));
 }
 
+// scipy's mmwrite leaves out the upper triangle of a square array that happens to be symmetric.
+TEST(VectorFile, SymmetricArrays) {
+  Folder folder;
+  std::string const head = "%%MatrixMarket matrix array real symmetric\n%\n";
+  auto const path = folder.write("s", head + "3 3\n1\n2\n3\n4\n5\n6\n");
+  std::vector<double> const whole{1, 2, 3, 2, 4, 5, 3, 5, 6};  // column after column
+  expect_shape(path, 3, 3);
+  for (int const ranks : {1, 2, 3, 4}) {
+    run_on_threads(ranks, [&](Group& group) {
+      std::int64_t const first = piece(group.rank(), ranks, 3), last = piece(group.rank() + 1, ranks, 3);
+      std::vector<double> mine;
+      for (int c = 0; c < 3; ++c)
+        mine.insert(mine.end(), whole.begin() + 3 * c + first, whole.begin() + 3 * c + last);
+      EXPECT_EQ(read_columns_share(group, path, {3, 3}, first, last), mine);
+    });
+  }
+  expect_vector(2, folder.write("one", head + "1 1\n7\n"), {7});
+  auto const wide = folder.write("wide", head + "3 2\n1\n2\n3\n4\n5\n6\n");
+  (void)common_error(2, [&](Group& group) { (void)read_columns_share(group, wide, {3, 2}, 0, 3); });
+}
+
 TEST(VectorFile, ShapesOfSeveralColumns) {
   Folder folder;
   expect_shape(
@@ -299,6 +320,7 @@ TEST(VectorFile, PartsMustFollowEachOther) {
   EXPECT_EQ(write(0, 7, "a.npy").code(), ErrorCode::usage);
   EXPECT_EQ(write(0, 6, "a.txt").code(), ErrorCode::usage);
   EXPECT_EQ(write(0, std::int64_t{1} << 31, "a.petsc").code(), ErrorCode::usage);
+  (void)common_error(2, [&](Group& group) { write_vector(group, folder.file("a.mtx"), 0, 0, {}); });
   EXPECT_EQ(folder.files(), 0u);
 }
 

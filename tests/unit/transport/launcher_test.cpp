@@ -116,6 +116,10 @@ TEST(Launcher, LosesNothingWhereOutputHasNoRoomForAWhile) {
 
 TEST(Launcher, ReturnsTheCodeThatIsNotZero) {
   EXPECT_EQ(run(3, "[ $HOSTLESS_RANK = 2 ] && exit 3; exit 0"), 3);
+  for (char const* const when : {"0", "0.2"})  // its output is lost, and nothing has converged
+    EXPECT_EQ(
+        run(3, "[ $HOSTLESS_RANK = 0 ] || { sleep 0.1; exit 1; }; sleep " + std::string(when) + "; exit 4"),
+        4);
 }
 
 TEST(Launcher, TheCauseSaysMoreThanThoseThatLostIt) {
