@@ -165,7 +165,9 @@ int64_t hostless_matrix_first_row(const hostless_matrix* matrix);
 int64_t hostless_matrix_last_row(const hostless_matrix* matrix);
 void hostless_matrix_free(hostless_matrix* matrix);
 
-/* Binds a method to a matrix, which must outlive it; then solve as often as needed. */
+/* Binds a method to a matrix, which must outlive it; then solve as often as needed. As of a matrix, options are the
+ * same on all ranks, or HOSTLESS_USAGE on all: lanes, setup_threads, time_limit_s, check_interval, profile_file,
+ * host_waits, longest_launch_s, oversubscribe and the callback may be a rank's own. */
 int hostless_solver_create(const hostless_matrix* matrix, const hostless_options* options,
                            hostless_solver** solver);
 /* b, x: this rank's rows, of options.rhs_columns columns one column after the other. x is the initial guess
