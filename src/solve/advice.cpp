@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/counted.hpp"
+#include "base/processors.hpp"
 #include "solve/methods/cg_values.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
@@ -328,6 +329,12 @@ std::string Solver::Parts::advice_by_status(Result const& result) {
     case Status::breakdown:
       return advice_where_it_breaks_down();
     case Status::peer_lost:
+      if (group().size() == 1)
+        return fmt::format(
+            "threads of the rank waited for each other past the deadline after iteration {} ({} on {}). Use "
+            "fewer (--lanes), or see what else the machine does.",
+            state.iteration, counted(options.run.threads, "thread"),
+            counted(processors_of_rank(1, true), "processor"));
       return fmt::format(
           "a rank left or stayed silent past the deadline after iteration {} (nothing can be solved without "
           "it). See its message, or whether it was killed.",

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/counted.hpp"
+#include "base/processors.hpp"
 #include "solve/gpu_solver/gpu_ranks.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/setup/lanczos.hpp"
@@ -25,6 +26,15 @@ void Solver::Parts::check_options() const {
                     "--run persistent.",
                     counted(options.run.threads, "thread"), name(options.run.kind)));
   }
+  // 250 a processor need half a second for an iteration of 900 rows, where two need 40 microseconds, and of 1,000 not one
+  // sum comes before the deadline, so no limit of time can end it.
+  constexpr int most_threads_of_processor = 64;
+  if (int const there = processors_of_rank(1, true);
+      options.run.threads > std::int64_t{most_threads_of_processor} * there)
+    refuse(fmt::format(
+        "{} a rank (lanes) on {} are refused (all of them wait for each other in every sum). Use at most {}.",
+        counted(options.run.threads, "thread"), counted(there, "processor"),
+        most_threads_of_processor * there));
   if (!options.run.profile_file.empty() && options.run.gpus == 0)
     refuse("a profile of a run on the processor is refused (kernels write it). Use --gpus 1.");
   if (int const every = options.run.check_interval; every < 1 || every > longest_check_interval)
