@@ -40,6 +40,7 @@ int guarded_with_options(Work const& work) noexcept {
   });
 }
 
+static_assert(static_cast<int>(hostless::Status::running) == HOSTLESS_STATUS_RUNNING);
 static_assert(static_cast<int>(hostless::Status::converged) == HOSTLESS_CONVERGED);
 static_assert(static_cast<int>(hostless::Status::aborted) == HOSTLESS_STATUS_ABORTED);
 
@@ -57,6 +58,11 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
 }
 
 hostless::SolveOptions solve_options(hostless_options const& o) {
+  if (o.tune == 0 && o.gpus == 0)
+    misused(
+        "options.tune: 0 without a GPU is refused (it is of the runs there). Set options.gpus: 1, or leave "
+        "what "
+        "hostless_default_options has written.");
   hostless::Choices const choices = choices_of(o);
   hostless::SolveOptions s = choices.solve;
   s.run.kind = choices.run_kind();
@@ -82,6 +88,13 @@ void write_result(hostless::Result const& r, hostless::Result const& whole, host
   to.time_solve_s = whole.time_solve_s;
   to.bytes_per_iteration = whole.bytes_per_iteration;
   to.history_length = static_cast<int64_t>(r.residual_history.size());
+}
+
+// What the caller had there, of another solve, is not the end of one that fails.
+void forget(hostless_result& result) {
+  hostless::Result none;
+  none.true_relative_residual = none.recurrence_relative_residual = std::numeric_limits<double>::quiet_NaN();
+  write_result(none, none, result);
 }
 
 void copy_history(hostless::Result const& r, double* norms, int64_t capacity) {
@@ -226,6 +239,7 @@ int hostless_solve(hostless_solver* solver, double const* b, double* x, hostless
     });
     std::size_t const all = rows * static_cast<std::size_t>(solver->columns);
     solver->has_solved = false;
+    forget(*result);
     solver->last = solver->solver.solve({b, all}, {x, all});
     solver->has_solved = true;
     write_result(solver->last, solver->last, *result);
