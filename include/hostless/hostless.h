@@ -37,6 +37,7 @@ typedef enum hostless_code {
 
 /* How a solve ended; see hostless/base/status.hpp. */
 typedef enum hostless_status {
+  HOSTLESS_STATUS_RUNNING = 0, /* none: hostless_solve has failed, and says why by its code */
   HOSTLESS_CONVERGED = 2,
   HOSTLESS_ITERATION_LIMIT = 3,
   HOSTLESS_INDEFINITE_MATRIX = 4,
@@ -100,7 +101,7 @@ typedef struct hostless_options {
   int row_lanes;            /* 1, 2, 4, 8, 16 or 32 */
   int64_t seed;             /* of METIS */
   int oversubscribe;        /* not 0: several ranks may share a GPU */
-  int tune;                 /* 0: run "auto" does not measure on a GPU */
+  int tune;                 /* 0: run "auto" does not measure on a GPU; refused without one */
   const char* profile_file; /* NULL: none; a Chrome trace of a run on a GPU */
   double longest_launch_s;  /* of a persistent kernel */
   const char* host_waits;   /* "when_needed", "every_iteration", "every_sum": of the run "stream" */
@@ -165,13 +166,16 @@ int64_t hostless_matrix_first_row(const hostless_matrix* matrix);
 int64_t hostless_matrix_last_row(const hostless_matrix* matrix);
 void hostless_matrix_free(hostless_matrix* matrix);
 
-/* Binds a method to a matrix, which must outlive it; then solve as often as needed. */
+/* Binds a method to a matrix, which must outlive it; then solve as often as needed. As of a matrix, options are the
+ * same on all ranks, or HOSTLESS_USAGE on all: lanes, setup_threads, time_limit_s, check_interval, profile_file,
+ * host_waits, longest_launch_s, oversubscribe and the callback may be a rank's own. */
 int hostless_solver_create(const hostless_matrix* matrix, const hostless_options* options,
                            hostless_solver** solver);
 /* b, x: this rank's rows, of options.rhs_columns columns one column after the other. x is the initial guess
  * and the solution. A solve that does not converge is HOSTLESS_OK with another status in `result`; of several
  * columns it is that of the first that did not converge, else of the one with the largest residual. Where only
- * the last checkpoint or the profile could not be written, HOSTLESS_ENVIRONMENT: x and `result` are there. */
+ * the last checkpoint or the profile could not be written, HOSTLESS_ENVIRONMENT: x and `result` are there. After
+ * any other error that came once `result` was looked at its status is HOSTLESS_STATUS_RUNNING. */
 int hostless_solve(hostless_solver* solver, const double* b, double* x, hostless_result* result);
 /* Residual norms of the last solve by iteration; at most `capacity`. Not collective. */
 int hostless_history(const hostless_solver* solver, double* norms, int64_t capacity);

@@ -11,9 +11,9 @@
 #include <exception>
 #include <utility>
 
-#include "agreement.hpp"
 #include "binding.hpp"
 #include "hostless/base/wait.hpp"
+#include "transport/agreement.hpp"
 #include "watched.hpp"
 
 namespace nb = nanobind;
@@ -104,7 +104,7 @@ void Ranks::look() {
 
 void Ranks::agree(std::optional<Error> const& problem, std::string const& same) {
   Use const use(*this);
-  static_cast<void>(python::agree(transport_->group(), problem, same, false));
+  static_cast<void>(hostless::agree(transport_->group(), problem, same, false));
 }
 
 std::int64_t Ranks::common(std::int64_t mine) {

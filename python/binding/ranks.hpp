@@ -71,7 +71,7 @@ class Ranks {
   /// In waits, ten times a second, without the GIL.
   /// Errors  aborted  run_threads is to end, or the interpreter ends; what a signal raised in Python
   void look();
-  /// As agreement.hpp has it, without the GIL meanwhile.
+  /// As transport/agreement.hpp has it, without the GIL meanwhile.
   void agree(std::optional<Error> const& problem, std::string const& same);
   /// A number that all ranks have in common; `indifferent` goes along with the others.
   /// Returns  `none` where two differ, or one has none, or all are indifferent. Collective

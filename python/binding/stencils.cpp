@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "agreement.hpp"
 #include "away.hpp"
 #include "base/processors.hpp"
 #include "hostless/base/deadline.hpp"
@@ -20,6 +19,7 @@
 #include "stencil/agreement.hpp"
 #include "stencil/plan_steps.hpp"
 #include "thread_team.hpp"
+#include "transport/agreement.hpp"
 
 namespace hostless::python {
 namespace {

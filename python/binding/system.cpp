@@ -7,11 +7,11 @@
 #include <limits>
 #include <span>
 
-#include "agreement.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "ranks.hpp"
 #include "solve/matrix/memory_need.hpp"
+#include "transport/agreement.hpp"
 
 namespace hostless::python {
 namespace {
@@ -101,7 +101,8 @@ bool System::agree(std::optional<Error> const& problem, std::string const& same,
     return flag;
   }
   bool anybodys = false;
-  team_->run([&](Transport& transport) { anybodys = python::agree(transport.group(), problem, same, flag); });
+  team_->run(
+      [&](Transport& transport) { anybodys = hostless::agree(transport.group(), problem, same, flag); });
   return anybodys;
 }
 

@@ -11,6 +11,7 @@
 #include "api/c_options.hpp"
 #include "api/guarded.hpp"
 #include "hostless/hostless.hpp"
+#include "transport/agreement.hpp"
 
 using namespace hostless::c_interface;
 
@@ -39,8 +40,14 @@ int guarded_with_options(Work const& work) noexcept {
   });
 }
 
+static_assert(static_cast<int>(hostless::Status::running) == HOSTLESS_STATUS_RUNNING);
 static_assert(static_cast<int>(hostless::Status::converged) == HOSTLESS_CONVERGED);
 static_assert(static_cast<int>(hostless::Status::aborted) == HOSTLESS_STATUS_ABORTED);
+
+// A solve of ranks that were told different things would end as if one of them had been lost.
+void require_alike(hostless::Group& group, Made what, hostless_options const& mine) {
+  static_cast<void>(hostless::agree(group, std::nullopt, words_of(what, mine), false));
+}
 
 hostless::MatrixOptions matrix_options(hostless_options const& o) {
   hostless::Choices const choices = choices_of(o);
@@ -51,6 +58,11 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
 }
 
 hostless::SolveOptions solve_options(hostless_options const& o) {
+  if (o.tune == 0 && o.gpus == 0)
+    misused(
+        "options.tune: 0 without a GPU is refused (it is of the runs there). Set options.gpus: 1, or leave "
+        "what "
+        "hostless_default_options has written.");
   hostless::Choices const choices = choices_of(o);
   hostless::SolveOptions s = choices.solve;
   s.run.kind = choices.run_kind();
@@ -76,6 +88,13 @@ void write_result(hostless::Result const& r, hostless::Result const& whole, host
   to.time_solve_s = whole.time_solve_s;
   to.bytes_per_iteration = whole.bytes_per_iteration;
   to.history_length = static_cast<int64_t>(r.residual_history.size());
+}
+
+// What the caller had there, of another solve, is not the end of one that fails.
+void forget(hostless_result& result) {
+  hostless::Result none;
+  none.true_relative_residual = none.recurrence_relative_residual = std::numeric_limits<double>::quiet_NaN();
+  write_result(none, none, result);
 }
 
 void copy_history(hostless::Result const& r, double* norms, int64_t capacity) {
@@ -111,6 +130,7 @@ int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, 
     clear(matrix);
     need(transport, "transport is NULL.");
     hostless::MatrixOptions layout;
+    hostless_options given;
     std::size_t entries = 0;
     transport->transport->group().together([&] {  // a rank that fails alone would leave the others waiting
       need(matrix, "matrix is NULL.");
@@ -122,8 +142,10 @@ int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, 
         need(columns, "columns is NULL.");
         need(values, "values is NULL.");
       }
-      layout = matrix_options(options_or_default(options));
+      given = options_or_default(options);
+      layout = matrix_options(given);
     });
+    require_alike(transport->transport->group(), Made::matrix, given);
     *matrix = new hostless_matrix{hostless::Matrix::from_rows(*transport->transport, first_row,
                                                               {offsets, static_cast<std::size_t>(rows) + 1},
                                                               {columns, entries}, {values, entries}, layout)};
@@ -138,15 +160,17 @@ int hostless_matrix_read(hostless_transport* transport, char const* path, hostle
     hostless::MatrixOptions layout;
     auto symmetry = hostless::Symmetry::required;
     double tolerance = 0;
+    hostless_options given;
     transport->transport->group().together([&] {
       need(matrix, "matrix is NULL.");
       need(path, "path is NULL.");
-      auto const given = options_or_default(options);
+      given = options_or_default(options);
       layout = matrix_options(given);
       hostless::SolveOptions const solve = choices_of(given).solve;
       symmetry = solve.check_symmetry ? hostless::symmetry_for(solve.method) : hostless::Symmetry::any;
       tolerance = solve.symmetry_tolerance;
     });
+    require_alike(transport->transport->group(), Made::matrix_read, given);
     auto const rows = hostless::read_matrix(transport->transport->group(), path, {}, symmetry, tolerance);
     *matrix = new hostless_matrix{hostless::Matrix::from_source(*transport->transport, *rows, layout)};
   });
@@ -188,10 +212,13 @@ int hostless_solver_create(hostless_matrix const* matrix, hostless_options const
     clear(solver);
     need(matrix, "matrix is NULL.");
     hostless::SolveOptions how;
+    hostless_options given;
     matrix->matrix.transport().group().together([&] {
       need(solver, "solver is NULL.");
-      how = solve_options(options_or_default(options));
+      given = options_or_default(options);
+      how = solve_options(given);
     });
+    require_alike(matrix->matrix.transport().group(), Made::solver, given);
     int const columns = how.rhs_columns;
     *solver =
         new hostless_solver{matrix->matrix, hostless::Solver(matrix->matrix, std::move(how)), columns, {}};
@@ -212,6 +239,7 @@ int hostless_solve(hostless_solver* solver, double const* b, double* x, hostless
     });
     std::size_t const all = rows * static_cast<std::size_t>(solver->columns);
     solver->has_solved = false;
+    forget(*result);
     solver->last = solver->solver.solve({b, all}, {x, all});
     solver->has_solved = true;
     write_result(solver->last, solver->last, *result);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <string_view>
 #include <variant>
 
 #include "api/guarded.hpp"
@@ -111,7 +113,38 @@ void write_default(Option const& option, O& options, Member const& member) {
       member);
 }
 
+// What a rank may have of its own: how it works, how long, and what it writes for itself.
+bool is_of_each_rank(Option const& option) {
+  static constexpr std::string_view names[] = {
+      "lanes",        "setup_threads", "time_limit_s",     "check_interval",
+      "profile_file", "host_waits",    "longest_launch_s", "oversubscribe"};
+  return std::find(std::begin(names), std::end(names), option.at(Face::c).name) != std::end(names);
+}
+
+// Which symmetry a file must have follows from them.
+bool is_read_by(Option const& option) {
+  std::string const& name = option.at(Face::c).name;
+  return name == "method" || name == "check_symmetry" || name == "symmetry_tolerance";
+}
+
 }  // namespace
+
+std::string words_of(Made what, hostless_options const& options) {
+  std::string text = what == Made::solver ? "a solver" : "a matrix";
+  Choices const choices = choices_of(options);
+  for (Option const& one : all_options()) {
+    if (!is_settable(one) || is_of_each_rank(one)) continue;
+    bool const is_of_it =
+        what == Made::solver ? one.of_solve : one.of_layout || (what == Made::matrix_read && is_read_by(one));
+    if (!is_of_it) continue;
+    OptionValue const value = one.read(choices);
+    bool const has_words = !one.standard.empty() || !one.at(Face::c).standard.empty();
+    text += ", " + (has_words && value == one.standard_value()
+                        ? "options." + one.at(Face::c).name + ": " + one.standard_at(Face::c)
+                        : spelled(Face::c, one, value));
+  }
+  return text;
+}
 
 hostless_options options_or_default(hostless_options const* given) {
   hostless_options options;

@@ -7,30 +7,14 @@
 #include <numeric>
 
 #include "base/counted.hpp"
+#include "base/processors.hpp"
+#include "solve/advice_words.hpp"
 #include "solve/methods/cg_values.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
 
 namespace hostless {
 namespace {
-
-// Of |b - A x| / |b|: |A| |x| >= |b|, whatever A is; above it nobody here knows the end.
-constexpr double end_of_digits = 4e-15;
-
-std::string condition_of(Result const& result) {
-  if (!std::isfinite(result.condition_estimate)) return {};
-  return fmt::format(" (condition at least {:.1e})", result.condition_estimate);
-}
-
-// What loses fewer digits, or loses them elsewhere: "method cr, ".
-std::string other_methods(MethodFacts const& mine) {
-  if (mine.steadier != mine.method)
-    return fmt::format("method {}, which loses fewer digits, ", name(mine.steadier));
-  if (mine.demands != Demands::symmetric) return {};
-  return fmt::format("method {}, ", names_of_methods([&](MethodFacts const& one) {
-                       return one.demands == Demands::symmetric && one.method != mine.method;
-                     }));
-}
 
 // Where squares of A's entries (of the size of `entry`) leave what a double holds: that comes before all
 // else.
@@ -42,6 +26,20 @@ std::string scale_first(double entry) {
 }
 
 }  // namespace
+
+std::string condition_of(Result const& result) {
+  if (!std::isfinite(result.condition_estimate)) return {};
+  return fmt::format(" (condition at least {:.1e})", result.condition_estimate);
+}
+
+std::string other_methods(MethodFacts const& mine) {
+  if (mine.steadier != mine.method)
+    return fmt::format("method {}, which loses fewer digits, ", name(mine.steadier));
+  if (mine.demands != Demands::symmetric) return {};
+  return fmt::format("method {}, ", names_of_methods([&](MethodFacts const& one) {
+                       return one.demands == Demands::symmetric && one.method != mine.method;
+                     }));
+}
 
 // The largest entry of the diagonal over the smallest, by size, as far as the processor knows: up to 2
 // Jacobi's method would only scale the system as a whole. Not above 1 where none is known. Collective.
@@ -73,17 +71,6 @@ std::string Solver::Parts::other_preconditioner() {
     return "a preconditioner of your own (a function in C++, M= in Python)";
   return "preconditioner chebyshev with method " +
          names_of_methods([](MethodFacts const& one) { return one.offers.polynomial; });
-}
-
-// sqrt(condition) / 2 ln(2 / tolerance), the bound of the method's steps: from here on where they have not
-// told the condition yet.
-std::string Solver::Parts::more_iterations(Result const& result) const {
-  double const gap = std::max(state.target / std::max(result.rhs_norm, state.target), 1e-16);
-  double const most = 0.5 * std::sqrt(result.condition_estimate) * std::log(2 / gap);
-  if (!(most > 1.1 * static_cast<double>(state.iteration)))
-    return fmt::format("Allow more than {}", counted(state.iteration, "iteration"));
-  double const unit = std::pow(10.0, std::floor(std::log10(most)) - 1);  // two digits say enough
-  return fmt::format("Allow more iterations, some {:.0f} by that condition", std::ceil(most / unit) * unit);
 }
 
 std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
@@ -271,14 +258,7 @@ std::string Solver::Parts::word_of_guess() const {
 std::string Solver::Parts::advice_by_status(Result const& result) {
   switch (state.status) {
     case Status::iteration_limit:
-      if (result.true_relative_residual <= end_of_digits)
-        return fmt::format(
-            "the limit of {} came first, and |b - A x| / |b| is {:.1e}: that is as far as fp64 goes. Raise "
-            "the tolerance.",
-            counted(state.limit, "iteration"), result.true_relative_residual);
-      return fmt::format("the limit of {} came first{}. {}, or try {}.", counted(state.limit, "iteration"),
-                         condition_of(result), more_iterations(result), other_preconditioner()) +
-             advice_on_convection();
+      return advice_at_the_limit(result);
     case Status::stagnated:
       return advice_where_it_stagnates(result);
     case Status::diverged:
@@ -303,6 +283,12 @@ std::string Solver::Parts::advice_by_status(Result const& result) {
     case Status::breakdown:
       return advice_where_it_breaks_down();
     case Status::peer_lost:
+      if (group().size() == 1)
+        return fmt::format(
+            "threads of the rank waited for each other past the deadline after iteration {} ({} on {}). Use "
+            "fewer (--lanes), or see what else the machine does.",
+            state.iteration, counted(options.run.threads, "thread"),
+            counted(processors_of_rank(1, true), "processor"));
       return fmt::format(
           "a rank left or stayed silent past the deadline after iteration {} (nothing can be solved without "
           "it). See its message, or whether it was killed.",

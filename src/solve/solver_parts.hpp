@@ -123,6 +123,8 @@ struct Solver::Parts : SolveColumn {
   std::string advice_by_status(Result const& result);
   std::string word_of_guess() const;
   std::string advice_where_it_stagnates(Result const& result);
+  std::string advice_at_the_limit(Result const& result);
+  std::string advice_where_recurrence_is_lost(Result const& result);
   std::string advice_where_rounding_lost_it(Result const& result) const;
   std::string advice_on_convection() const;
   std::string advice_where_b_was_constant() const;

@@ -143,6 +143,12 @@ class ExitCodes(Command):
             with self.subTest(words=words):
                 self.assertIn("4096", self.refused(2, *words, launcher=few))
 
+    def test_2_more_threads_of_a_rank_than_can_meet(self):
+        one = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
+        for words in ((), ("--time-limit", 2)):
+            says = self.refused(2, *PROBLEM, "--run", "persistent", "--lanes", 65, *words, launcher=one)
+            self.assertRegex(says, r"^65 threads a rank \(lanes\) on 1 processor are refused .* Use at most 64\.$")
+
     def test_2_environment_variables_that_would_be_ignored(self):
         for name, values in (("HOSTLESS_ISA", ("foo", "V3")), ("HOSTLESS_DEADLINE_SCALE", ("abc", "0", "-1", "2x", "inf", "1e308", "1000001"))):
             for value in values:

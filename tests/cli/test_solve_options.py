@@ -137,9 +137,10 @@ class Advice(Command):
         chance = random.Random(1)
         self.write("b.mtx", market_vector([chance.uniform(-1, 1) for _ in range(216)]))
         words = ("--generate", "poisson7", "--size", 6, "--boundary", "neumann", "b.mtx")
-        for ranks in (1, 2):
-            told = self.solve(*words, "--method", "cr", "--ranks", ranks, code=1)
-            self.assertEqual(told["status"], "iteration_limit")
+        for ranks, limit, status in ((1, 60, "iteration_limit"), (2, 60, "iteration_limit"), (1, 2**62, "stagnated"), (2, 2**62, "stagnated")):
+            told = self.solve(*words, "--method", "cr", "--ranks", ranks, "--max-iterations", limit, code=1)
+            self.assertEqual(told["status"], status)
+            self.assertLess(told["iterations"], 200)
             self.assertRegex(told["message"], r"^A 1 = 0: the matrix is singular\. b has a constant part of .* \(--null-space constant\)\.$")
         early = self.solve(*words, "--method", "cr", "--max-iterations", 2, code=1)["message"]
         self.assertIn("the limit of 2 iterations came first", early)  # nobody knows yet what keeps it up
@@ -195,6 +196,21 @@ class Advice(Command):
         message = self.solve(*grid, "--max-iterations", 60, code=1)["message"]
         expected = int(re.search("some ([0-9]+) by that condition", message).group(1))
         self.assertEqual(self.solve(*grid, "--max-iterations", expected)["status"], "converged")
+
+    def test_few_iterations_tell_no_number(self):
+        for limit in (1, 5, 19):
+            message = self.solve("--generate", "elasticity-hex8", "--size", 6, "--max-iterations", limit, code=1)["message"]
+            self.assertIn("Allow many more (so few do not tell how many), or try preconditioner block-jacobi.", message)
+            self.assertNotIn("condition at least", message)
+
+    def test_no_more_iterations_where_x_has_lost_the_recurrence(self):
+        result = self.solve("--generate", "poisson2d", "--size", 100, "--method", "pipelined-cg", "--rtol", "1e-14",
+                            "--max-iterations", 1000, code=1)
+        self.assertGreater(result["true_relative_residual"], 10 * result["recurrence_relative_residual"])
+        self.assertIn(f"is {result['true_relative_residual']:.1e}, where the recurrence has "
+                      f"{result['recurrence_relative_residual']:.1e} (condition at least ", result["message"])
+        self.assertIn("Try method cg, which loses fewer digits, preconditioner jacobi, or raise the tolerance.", result["message"])
+        self.assertNotIn("Allow", result["message"])
 
     def test_a_tolerance_that_is_out_of_reach(self):
         message = self.solve(*GRID, "--rtol", "1e-18", code=1)["message"]

@@ -195,6 +195,10 @@ TEST_P(ThreadsThatSleep, AtEveryBarrier) {
       seen = solve(a, b, at, sleep_s);
     for (std::size_t r = 0; r < seen.results.size(); ++r) {
       EXPECT_EQ(seen.results[r].status, Status::peer_lost) << "rank " << r << " at barrier " << at;
+      std::string const& says = seen.results[r].message;  // nobody can lose a rank who is alone
+      EXPECT_EQ(says.find("threads of the rank waited for each other past the deadline") == 0,
+                GetParam().ranks == 1)
+          << says;
       expect_endings_of_columns(seen.results[r], GetParam().columns);
       EXPECT_LT(seen.seconds[r], silence_s + patience_s) << "rank " << r << " at barrier " << at;
     }

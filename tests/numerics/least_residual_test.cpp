@@ -1,4 +1,4 @@
-// MINRES on exactly singular systems: what is left of b is of the least length.
+// MINRES and CR on exactly singular systems: what is left of b is of the least length.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,11 @@ System laplacian_of_a_graph(std::int64_t nodes, unsigned seed) {
 
 // No x reaches b, and rounding brings the null vector into the Lanczos vectors: along it x grows without bound, unless
 // the method sees it.
-TEST(LeastResidual, NullVectorsDoNotSpoilIt) {
+class LeastResidual : public testing::TestWithParam<Method> {};
+INSTANTIATE_TEST_SUITE_P(All, LeastResidual, testing::Values(Method::minres, Method::cr),
+                         [](auto const& one) { return std::string(name(one.param)); });
+
+TEST_P(LeastResidual, NullVectorsDoNotSpoilIt) {
   int far = 0;
   constexpr int graphs = 60;
   for (unsigned seed = 1; seed <= graphs; ++seed) {
@@ -39,7 +43,7 @@ TEST(LeastResidual, NullVectorsDoNotSpoilIt) {
     double mean = 0;
     for (double v : b) mean += v / static_cast<double>(n);
     Setting p;
-    p.solve.method = Method::minres;
+    p.solve.method = GetParam();
     p.solve.rtol = 1e-9;
     auto const e = solve_on_threads(a, b, p);
     EXPECT_EQ(e.result.status, Status::stagnated) << seed << ' ' << e.result.message;
@@ -47,6 +51,38 @@ TEST(LeastResidual, NullVectorsDoNotSpoilIt) {
     if (e.result.true_residual > 1.01 * least) ++far;
   }
   EXPECT_LE(far, graphs / 4);
+}
+
+// Where rounding is all that is left of r'M A M r, steps of CR made |x| some 4e16, and |b - A x| hundreds of times the
+// least one, until a limit ended it.
+TEST(LeastResidualOfCr, NoLimitSpoilsIt) {
+  System const a = System::problem(problem("poisson2d", 12, 12, 1, 1.0, Boundary::neumann));
+  auto const b = random_vector(a.rows(), 5);
+  double mean = 0;
+  for (double v : b) mean += v / static_cast<double>(a.rows());
+  double const least = std::abs(mean) * std::sqrt(static_cast<double>(a.rows()));
+  for (PreconditionerKind kind : {PreconditionerKind::none, PreconditionerKind::jacobi}) {
+    for (int ranks : {1, 2, 3}) {
+      Setting p;
+      p.solve.method = Method::cr;
+      p.solve.preconditioner = kind;
+      p.ranks = ranks;
+      p.solve.max_iterations = 100000;
+      auto const e = solve_on_threads(a, b, p);
+      EXPECT_EQ(e.result.status, Status::stagnated) << e.result.message;
+      EXPECT_LT(e.result.iterations, 200);
+      EXPECT_LT(norm(e.x), 1e3 * norm(b));
+      // With an M it is the norm of r in M that is the least.
+      EXPECT_LE(e.result.true_residual, (kind == PreconditionerKind::none ? 1 + 1e-9 : 2) * least);
+      for (RunKind run : {RunKind::persistent, RunKind::graph}) {
+        p.solve.run.kind = run;
+        p.solve.run.threads = run == RunKind::persistent ? 2 : 1;
+        auto const other = solve_on_threads(a, b, p);
+        EXPECT_EQ(other.result.status, Status::stagnated) << other.result.message;
+        EXPECT_TRUE(same_bits(other.x, e.x)) << name(run);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -241,8 +241,7 @@ class OrderedMethods {
       case Method::minres:
         return minres();
       case Method::cr:
-        conjugate_residuals();
-        return true;
+        return conjugate_residuals();
     }
     throw std::logic_error(std::string("nobody has written a second time: ") + name(method));
   }
@@ -392,17 +391,21 @@ class OrderedMethods {
       direct(p, beta, r_);
     }
   }
-  void conjugate_residuals() {
+  /// False: A r has vanished where no step has been made.
+  bool conjugate_residuals() {
     Values z = preconditioned(r_), w = o_.times(z), p = z, q = w;
     double rz = o_.dot(r_, z), zw = o_.dot(z, w);
-    for (;;) {
-      double const qq = o_.dot(q, preconditioned(q));
-      if (qq == 0 || std::abs(zw) <= 1e-14 * std::sqrt(rz) * std::sqrt(qq)) return;
+    for (bool first = true;; first = false) {
+      double const qq = o_.dot(q, preconditioned(q)), size = std::sqrt(qq) / std::sqrt(rz);
+      norm_ = std::max(norm_, size);
+      bool const is_rounding = std::abs(zw) <= 0x1p-49 * norm_ * rz;
+      if (first && is_rounding && size <= 0x1p-20 * norm_) return false;
+      if (qq == 0 || is_rounding || std::abs(zw) <= 1e-14 * std::sqrt(rz) * std::sqrt(qq)) return true;
       add(x_, zw / qq, p);
       add(r_, -(zw / qq), q);
       z = preconditioned(r_);
       rz = o_.dot(r_, z);
-      if (log() || rz <= 0) return;
+      if (log() || rz <= 0) return true;
       w = o_.times(z);
       double const next = o_.dot(z, w), beta = next / zw;
       zw = next;
@@ -487,7 +490,7 @@ class OrderedMethods {
   std::vector<std::vector<Square>> inverse_;  ///< by rank and block row, or row
   double target_ = 0, propose_at_ = 0, best_ = 0, first_ = 0;
   int useless_ = 0;
-  double norm_ = 0;                           // of what MINRES has seen of A
+  double norm_ = 0;                           // of what CR or MINRES has seen of A
   double milestone_ = 0, x_square_then_ = 0;  // where it last looked how far it has come
   bool disagreed_ = false;                    // the true residual, when it did
   bool stood_ = false;                        // its last step was none

@@ -35,6 +35,7 @@ enum Value : int {
   alpha,
   beta,
   zw_before,  ///< zw of the iteration before
+  norm,       ///< largest |q| / |r| seen, both in M: about |M A|
   values
 };
 }  // namespace cr
@@ -126,9 +127,18 @@ struct ConjugateResidualDirection : Preconditioned<ConjugateResidualDirection, M
 /// alpha, or the end of the recurrence: with r orthogonal to M q, to rounding, no step along p makes r
 /// smaller. |(z, w)| / (|r| |q|), both in M, is the sine by which the step turns r; of a positive definite
 /// M A of condition k it is above 2 / sqrt(k), so only indefinite and singular matrices come below this.
+///
+/// Where A is singular and no x reaches b, what r has left of A's range vanishes, and (z, w) with it: then rounding of
+/// A z, eps |A| |z|, is all that it is made of. Steps by such numbers throw x along null vectors, further from step to
+/// step, until rounding of x spoils r; (z, w) does not become smaller, and r never orthogonal. Of a positive definite M A
+/// of condition k (z, w) is above |M A| (r, z) / k, so only what fp64 cannot tell from singular comes here. Where that is
+/// so of a true residual too it is the least one: |A z|^2 <= |A| (z, w) of a semidefinite A, and A z has vanished. Of an
+/// indefinite one only the sum may have.
 template <bool known>
 struct ConjugateResidualAlpha {
   static constexpr double orthogonal = 1e-14;
+  static constexpr double rounding = 0x1p-49;   ///< of (z, w) over |M A| (r, z): 8 eps
+  static constexpr double vanishing = 0x1p-20;  ///< of |A z| over |M A| |z|: the root of that, with a margin
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     if (s.apart != known) return;
     double const qq = s.value[cr::qq], zw = s.value[cr::zw];
@@ -136,11 +146,25 @@ struct ConjugateResidualAlpha {
       s.status = Status::not_finite;
     } else if (qq < 0) {
       s.status = Status::indefinite_preconditioner;
-    } else if (qq == 0 || fabs(zw) <= orthogonal * sqrt(s.value[cr::rz]) * sqrt(qq)) {
+    } else if (qq == 0) {
       if (s.fresh) s.status = Status::breakdown;
       ask_for_true_residual(s);
     } else {
-      s.value[cr::alpha] = zw / qq;
+      step(s, sqrt(s.value[cr::rz]), sqrt(qq));
+    }
+  }
+
+ private:
+  HOSTLESS_HOST_DEVICE static void step(State& s, double r, double q) {
+    double const zw = s.value[cr::zw];
+    s.value[cr::norm] = fmax(s.value[cr::norm], q / r);
+    bool const is_rounding = fabs(zw) <= rounding * s.value[cr::norm] * s.value[cr::rz];
+    if (is_rounding || fabs(zw) <= orthogonal * r * q) {
+      bool const is_least = is_rounding && q <= vanishing * s.value[cr::norm] * r;
+      if (s.fresh) s.status = is_least ? Status::stagnated : Status::breakdown;
+      ask_for_true_residual(s);
+    } else {
+      s.value[cr::alpha] = zw / s.value[cr::qq];
       s.fresh = false;
       pause_where_wanted(s);
     }

@@ -7,7 +7,7 @@
 namespace hostless::gpu {
 
 /// Of all that crosses the loader: the headers that say so.
-constexpr int interface_version = 49;
+constexpr int interface_version = 50;
 using InterfaceVersion = int();
 constexpr char const* interface_version_name = "hostless_gpu_interface_version";
 

@@ -1,4 +1,4 @@
-#include "agreement.hpp"
+#include "transport/agreement.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-namespace hostless::python {
+namespace hostless {
 namespace {
 
 // Commas inside of brackets do not part.
@@ -53,18 +53,18 @@ std::string only_of(std::string const& mine, std::string const& other) {
 }  // namespace
 
 bool agree(Group& group, std::optional<Error> const& problem, std::string const& same, bool flag) {
-  struct Word {
+  struct Vote {
     std::uint64_t same = 0;
     std::int32_t failed = 0, flag = 0;
   };
-  auto const words = group.all_gather(Word{std::hash<std::string>{}(same), problem ? 1 : 0, flag ? 1 : 0});
-  auto const any = [&](auto const& of) { return std::any_of(words.begin(), words.end(), of); };
-  if (any([](Word const& w) { return w.failed != 0; }))
+  auto const votes = group.all_gather(Vote{std::hash<std::string>{}(same), problem ? 1 : 0, flag ? 1 : 0});
+  auto const any = [&](auto const& of) { return std::any_of(votes.begin(), votes.end(), of); };
+  if (any([](Vote const& w) { return w.failed != 0; }))
     group.together([&] {
       if (problem) throw Error(*problem);
     });
-  if (any([&](Word const& w) { return w.same != words[0].same; })) throw_difference(group, same);
-  return any([](Word const& w) { return w.flag != 0; });
+  if (any([&](Vote const& w) { return w.same != votes[0].same; })) throw_difference(group, same);
+  return any([](Vote const& w) { return w.flag != 0; });
 }
 
-}  // namespace hostless::python
+}  // namespace hostless

@@ -1,4 +1,6 @@
 #pragma once
+// What ranks must have been told alike before they begin something together: for faces whose callers may have told each rank
+// something else.
 
 #include <optional>
 #include <string>
@@ -6,7 +8,7 @@
 #include "hostless/base/error.hpp"
 #include "hostless/transport/group.hpp"
 
-namespace hostless::python {
+namespace hostless {
 
 /// Before something collective begins: an error of any rank is thrown on all, so that nobody waits for one
 /// that has left. Collective.
@@ -18,4 +20,4 @@ namespace hostless::python {
 /// Cost     one gather of 16 bytes a rank
 bool agree(Group& group, std::optional<Error> const& problem, std::string const& same, bool flag);
 
-}  // namespace hostless::python
+}  // namespace hostless
