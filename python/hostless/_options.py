@@ -39,6 +39,8 @@ def value_of(name: str, value: Any) -> Any:
         return word(str(value) if is_whole and str(value) in re.findall(r"[\w-]+", option.allowed) else value, name)
     if option.kind == "whole":
         number = whole(value, name)
+        if name == "maxiter":  # more than can be made are as many as can be counted, as scipy takes them
+            number = min(number, 2**63 - 1)
         if not -2**63 <= number < 2**63:
             raise UsageError(f"{name}={number} ({option.allowed} is needed). Correct it.")
         return number
