@@ -4,6 +4,7 @@ What the codes mean stands in docs/howto/solve-a-matrix.md.
 """
 
 import os
+import re
 import unittest
 
 from hostless_command import Command, chain, idle, limited, market
@@ -190,8 +191,9 @@ class Advice(Command):
                       ("--preconditioner", "chebyshev"), ("--method", "minres", "--ranks", 3), ("--method", "bicgstab", "--preconditioner", "jacobi")):
             with self.subTest(words=words):
                 told = self.solve("zero.mtx", "b.mtx", *words, code=1)
-                self.assertEqual(told["message"], "row 6 of A holds only zeros, and b is 2 there, which no x reaches. "
-                                                  "Take that row and its column out, or put a 1 on its diagonal.")
+                said = "row 6 of A holds only zeros, and b is 2 there, which no x reaches. Take that row and its column out, or put a 1 on its diagonal."
+                of_x = "( x is that of iteration 1: later ones have spoilt it.)?"
+                self.assertRegex(told["message"], f"^{re.escape(said)}{of_x}$")
         self.empty_row(0)
         self.solve("zero.mtx", "b.mtx", "--method", "cg", code=0)  # b asks nothing of that row
         told = self.solve("zero.mtx", "b.mtx", "--preconditioner", "jacobi", code=1)["message"]
