@@ -61,8 +61,7 @@ hostless::SolveOptions solve_options(hostless_options const& o) {
   if (o.tune == 0 && o.gpus == 0)
     misused(
         "options.tune: 0 without a GPU is refused (it is of the runs there). Set options.gpus: 1, or leave "
-        "what "
-        "hostless_default_options has written.");
+        "what hostless_default_options has written.");
   hostless::Choices const choices = choices_of(o);
   hostless::SolveOptions s = choices.solve;
   s.run.kind = choices.run_kind();

@@ -140,8 +140,8 @@ HOSTLESS_HOST_DEVICE void chunk(State const& state, std::int64_t first_row, int 
   }
 }
 
-/// The same of a step of several right-hand sides. Whole ones of blocks of one have a length that the compiler knows: what
-/// a loop of another one costs before and behind its vectors was as much as these.
+/// The same of a step of several right-hand sides. Whole ones of blocks of one, and a piece of what is shorter, have a
+/// length that the compiler knows: what a loop of another one costs before and behind its vectors was as much as these.
 template <int K, int B, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void chunk_of_step(State const& state, std::int64_t first_row, int block_rows, int b,
                                         Accumulators<K>& sum, int at, Body const& body, Views... views) {

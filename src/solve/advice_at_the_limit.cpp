@@ -44,8 +44,7 @@ std::string Solver::Parts::advice_where_recurrence_is_lost(Result const& result)
   return fmt::format(
              "the limit of {} came first, and |b - A x| / |b| is {:.1e}, where the recurrence has {:.1e}{}: "
              "rounding has parted them, and what further iterations make smaller is the recurrence's. Try "
-             "{}{}, "
-             "or raise the tolerance.",
+             "{}{}, or raise the tolerance.",
              counted(state.limit, "iteration"), result.true_relative_residual,
              result.recurrence_relative_residual, condition_of(result), other_methods(method()),
              other_preconditioner()) +

@@ -44,6 +44,15 @@ void Solver::Parts::multiply(double const* x, double* y) {
   group().barrier();
 }
 
+// Whether its numbers are of no use: an inverse of a denormal entry, a bound of eigenvalues without one. Collective.
+bool Solver::Parts::preconditioner_is_unfit() {
+  if (bad_row) return bad_row->finite;
+  auto const stored = stored_preconditioner();
+  bool const overflows =
+      std::any_of(stored.begin(), stored.end(), [](double one) { return !std::isfinite(one); });
+  return group().any(overflows) || (is_chebyshev() && std::isfinite(bound.upper) && !fits(bound.upper));
+}
+
 // Endings that no iteration is needed for.
 bool Solver::Parts::easy_ending(Result& result) {
   auto end = [&](Status status, std::string text) {
@@ -81,11 +90,7 @@ bool Solver::Parts::easy_ending(Result& result) {
                            "Scale the system.",
                            target, amplitude));
   }
-  bool const is_known_bad =
-      bad_row
-          ? bad_row->finite
-          : preconditioner_overflows || (is_chebyshev() && std::isfinite(bound.upper) && !fits(bound.upper));
-  if (b_square == 0 && is_known_bad) {  // M is not needed
+  if (b_square == 0 && preconditioner_is_unfit()) {  // M is not needed
     clear_answer();
     return end(Status::converged, "");
   }
@@ -181,6 +186,14 @@ void Solver::Parts::run_once() {
   if (options.preconditioner_function) input.function = &options.preconditioner_function;
   input.apart = apart.data();
   run_method(*engine, options.run.kind, options.method, variant_of(options), input);
+}
+
+void Solver::Parts::iterate_to_the_end(Result& result) {
+  if (options.null_space_constant) {
+    iterate_and_project(result);
+  } else {
+    iterate(result);
+  }
 }
 
 void Solver::Parts::iterate(Result& result) {
@@ -284,11 +297,7 @@ Result Solver::Parts::solve() {
     }
     result.resumed_at = state.iteration;
     keep_guess();
-    if (options.null_space_constant) {
-      iterate_and_project(result);
-    } else {
-      iterate(result);
-    }
+    iterate_to_the_end(result);
     find_true_residual();
     go_back_to_best(result);
     give_guess_back();

@@ -57,7 +57,6 @@ struct Solver::Parts : SolveColumn {
   std::vector<double> preconditioner_data;     // empty where a run on the processor has it
   Array<double> preconditioner_on_huge_pages;  // there, as what is read beside it
   std::optional<BadDiagonal> bad_row;          // first global row that the preconditioner cannot use
-  bool preconditioner_overflows = false;       // somewhere, the inverse of a denormal entry
   ChebyshevBound bound;
   int preconditioner_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
@@ -168,6 +167,7 @@ struct Solver::Parts : SolveColumn {
   bool only_on_gpu() const { return matrix.device_rows() && matrix.local() == nullptr; }
   MethodFacts const& method() const { return facts_of(options.method); }
   PreconditionerKind simple_kind() const { return hostless::simple_kind(options); }
+  std::span<double const> stored_preconditioner() const;
   AnyPreconditioner preconditioner() const;
   std::int64_t preconditioner_bytes() const;
   void prepare_rhs();
@@ -176,6 +176,7 @@ struct Solver::Parts : SolveColumn {
   void forget_rounding_of_mean();
   double measure_scaled(int exponent);
   void end_below_atol();
+  bool preconditioner_is_unfit();
   bool easy_ending(Result& result);
   void start_state();
   void check_columns() const;
@@ -187,6 +188,7 @@ struct Solver::Parts : SolveColumn {
   }
   void tune();
   void resume();
+  void iterate_to_the_end(Result& result);
   void iterate(Result& result);
   void check_checkpoint_file() const;
   void save(Result& result);
@@ -203,6 +205,7 @@ struct Solver::Parts : SolveColumn {
   std::int64_t best_iteration(std::int64_t first_null) const;
   void go_back_to_best(Result& result);
   bool guess_is_better() const;
+  void take_guess();
   void give_guess_back();
   void round_answer();
   void require_finite_answer();

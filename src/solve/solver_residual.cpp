@@ -55,6 +55,12 @@ void Solver::Parts::keep_guess() {
   if (std::any_of(x.begin(), x.end(), [](double one) { return one != 0; })) guess.assign(x.begin(), x.end());
 }
 
+// x is the guess again, where it lies in the host's memory.
+void Solver::Parts::take_guess() {
+  if (guess.empty()) return clear_answer();
+  std::copy(guess.begin(), guess.end(), fields[0].begin());
+}
+
 // The iteration before what has spoilt x since, and -1 where nothing has. A recurrence that has followed null vectors of
 // A, or what rounding has left of b beside its range, has the least |r| there; restarts compare true residuals, and the |r|
 // of an ill-conditioned system may be far below them without a better x.
@@ -92,20 +98,12 @@ void Solver::Parts::go_back_to_best(Result& result) {
   if (best < 1) return;  // the guess is what give_guess_back has
   State const ended = state;
   std::vector<double> const ended_at(fields[0].begin(), fields[0].end());
-  if (guess.empty()) {
-    clear_answer();
-  } else {
-    std::copy(guess.begin(), guess.end(), fields[0].begin());
-  }
+  take_guess();
   start_state();
   state.limit = best;
   exchange->lower();  // what stopped it there does not stop it here
   is_repeating = true;
-  if (options.null_space_constant) {
-    iterate_and_project(result);
-  } else {
-    iterate(result);
-  }
+  iterate_to_the_end(result);
   is_repeating = false;
   if (state.status == Status::peer_lost || state.status == Status::converged) return;
   State const there_again = state;
@@ -143,10 +141,8 @@ void Solver::Parts::give_guess_back() {
   went_back_to = -1;
   if (there != nullptr && there->guess) {
     group().together([&] { gpu->take_solution(*there->guess); });
-  } else if (guess.empty()) {
-    clear_answer();
   } else {
-    std::copy(guess.begin(), guess.end(), fields[0].begin());
+    take_guess();
   }
   state.true_rr = state.recurrence_rr = state.first_rr;
 }

@@ -237,7 +237,6 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
                               : method().demands == Demands::symmetric ? DiagonalSigns::absolute
                                                                        : DiagonalSigns::positive;
   BadDiagonal mine{matrix.global_rows(), true, true};
-  bool overflows = false;
   group().together([&] {
     std::optional<BadDiagonal> bad;
     if (only_on_gpu()) {
@@ -249,8 +248,6 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
       bad = invert_diagonal(*matrix.local(), block, preconditioner_data, signs);
     }
     if (bad) mine = {matrix.global_row(bad->row), bad->finite, bad->regular};
-    overflows = std::any_of(preconditioner_data.begin(), preconditioner_data.end(),
-                            [](double v) { return !std::isfinite(v); });
     if (!gpu) {
       preconditioner_on_huge_pages.assign(preconditioner_data.begin(), preconditioner_data.end());
       preconditioner_data = {};
@@ -263,7 +260,6 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
     all_regular = all_regular && one.regular;
   }
   if (bad_row) bad_row->regular = all_regular;
-  preconditioner_overflows = group().any(!bad_row && overflows);
 }
 
 // Works on vectors of the method that no caller has filled.
@@ -281,9 +277,14 @@ void Solver::Parts::refresh_bound() {
   bound.upper = chebyshev_safety * bound.found;
 }
 
+std::span<double const> Solver::Parts::stored_preconditioner() const {
+  if (gpu) return preconditioner_data;
+  return preconditioner_on_huge_pages;
+}
+
 AnyPreconditioner Solver::Parts::preconditioner() const {
   using Kind = AnyPreconditioner::Kind;
-  double const* const data = gpu ? preconditioner_data.data() : preconditioner_on_huge_pages.data();
+  double const* const data = stored_preconditioner().data();
   switch (simple_kind()) {
     case PreconditionerKind::none:
     case PreconditionerKind::chebyshev:  // over another one

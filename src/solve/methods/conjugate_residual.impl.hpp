@@ -141,7 +141,7 @@ struct ConjugateResidualAlpha {
   static constexpr double vanishing = 0x1p-20;  ///< of |A z| over |M A| |z|: the root of that, with a margin
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     if (s.apart != known) return;
-    double const qq = s.value[cr::qq], zw = s.value[cr::zw];
+    double const qq = s.value[cr::qq];
     if (!is_finite(qq)) {
       s.status = Status::not_finite;
     } else if (qq < 0) {
